@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# make			the module, for the running kernel or KDIR=<its build folder>
+# make install		into that kernel's modules
+# make dkms-install	for all kernels, now and later, through DKMS
+# make demo		unmodified programs between two virtual machines
+# make check		the tests on Debian's kernels, in virtual machines
+# make check-debug	the tests on kernels that look for bugs
+# make check-all	all of it, the result goes into Documentation/results.rst
+# make bench		latency and bandwidth next to TCP, SMC-R and verbs
+# make style		checkpatch, sparse, shellcheck; silent when clean
+
+KDIR ?= /lib/modules/$(shell uname -r)/build
+VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
+DKMS_SRC := /usr/src/hpsock-$(VERSION)
+SETUP := selftests/vm/setup.sh
+
+modules:
+	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+
+install: modules
+	$(MAKE) -C $(KDIR) M=$(CURDIR) modules_install
+
+dkms-install:
+	dkms remove hpsock/$(VERSION) --all >/dev/null 2>&1 || true
+	rm -rf $(DKMS_SRC)
+	mkdir -p $(DKMS_SRC)
+	cp -r Kbuild dkms.conf COPYING af_hpsock include $(DKMS_SRC)/
+	dkms add hpsock/$(VERSION)
+	dkms install hpsock/$(VERSION)
+
+clean:
+	$(MAKE) -C $(KDIR) M=$(CURDIR) clean
+	$(MAKE) -C selftests clean
+	$(MAKE) -C tools clean
+
+# CHECK=ci is the selection that continuous integration has time for.
+check: programs
+	selftests/vm/check $(or $(CHECK),stock)
+
+check-debug: programs
+	selftests/vm/check debug
+
+check-all: programs
+	selftests/vm/check all
+
+demo: programs
+	selftests/demo/run
+
+bench: programs
+	selftests/bench/run
+
+style: setup
+	@selftests/vm/style
+
+setup:
+	@$(SETUP)
+
+programs: setup
+	@$(MAKE) -s -C selftests
+	@$(MAKE) -s -C tools
+
+.PHONY: modules install dkms-install clean check check-debug check-all demo bench style setup programs

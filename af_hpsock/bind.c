@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * bind(2), and the bind that connect() and listen() do where it is missing.
+ */
+#include <net/addrconf.h>
+#include <net/inet_common.h>
+#include <net/ip.h>
+#include <net/route.h>
+#include <net/tcp_states.h>
+
+#include "conn.h"
+#include "net.h"
+#include "sock.h"
+
+static int hps_bind_check4(struct sock *sk, const struct hps_addr *addr)
+{
+	__be32 ip = addr->ip.s6_addr32[3];
+	int type = inet_addr_type(sock_net(sk), ip);
+
+	if (ipv6_only_sock(sk) && addr->v6)
+		return -EINVAL;
+	if (!inet_addr_valid_or_nonlocal(sock_net(sk), inet_sk(sk), ip, type))
+		return -EADDRNOTAVAIL;
+	return 0;
+}
+
+static int hps_bind_check6(struct sock *sk, const struct hps_addr *addr)
+{
+	struct net *net = sock_net(sk);
+	int type = ipv6_addr_type(&addr->ip), err = 0;
+	struct net_device *dev = NULL;
+	int dif = addr->scope ?: sk->sk_bound_dev_if;
+
+	if (type == IPV6_ADDR_ANY)
+		return 0;
+	if (type & IPV6_ADDR_MULTICAST)
+		return -EINVAL;
+	rcu_read_lock();
+	if (type & IPV6_ADDR_LINKLOCAL) {
+		err = -EINVAL;
+		if (!dif)
+			goto unlock;
+		err = -ENODEV;
+		dev = dev_get_by_index_rcu(net, dif);
+		if (!dev)
+			goto unlock;
+		err = 0;
+	}
+	if (!ipv6_can_nonlocal_bind(net, inet_sk(sk)) &&
+	    !ipv6_chk_addr(net, &addr->ip, dev, 0))
+		err = -EADDRNOTAVAIL;
+unlock:
+	rcu_read_unlock();
+	return err;
+}
+
+/**
+ * hps_bind - proto_ops.bind
+ * @sock: the socket
+ * @uaddr: sockaddr_in or sockaddr_in6
+ * @len: its length
+ *
+ * Context: process, may sleep. Return: 0 or what inet gives: -EINVAL,
+ * -EAFNOSUPPORT, -EADDRNOTAVAIL, -ENODEV, -EACCES, -EADDRINUSE.
+ */
+int hps_bind(struct socket *sock, struct sockaddr *uaddr, int len)
+{
+	struct sock *sk = sock->sk;
+	struct net *net = sock_net(sk);
+	struct hps_addr addr;
+	int err;
+
+	/* inet's old courtesy: AF_UNSPEC with the wildcard means AF_INET. */
+	if (len >= (int)sizeof(struct sockaddr_in) &&
+	    uaddr->sa_family == AF_UNSPEC &&
+	    ((struct sockaddr_in *)uaddr)->sin_addr.s_addr == htonl(INADDR_ANY))
+		uaddr->sa_family = AF_INET;
+	err = hps_addr_parse(&addr, uaddr, len);
+	if (err)
+		return err;
+
+	lock_sock(sk);
+	err = ipv6_addr_v4mapped(&addr.ip) ? hps_bind_check4(sk, &addr) :
+					     hps_bind_check6(sk, &addr);
+	if (err)
+		goto out;
+	err = -EACCES;
+	if (addr.port && inet_port_requires_bind_service(net, addr.port) &&
+	    !ns_capable(net->user_ns, CAP_NET_BIND_SERVICE))
+		goto out;
+	err = -EINVAL;
+	if (sk->sk_state != TCP_CLOSE || inet_sk(sk)->inet_num)
+		goto out;
+	err = hps_port_bind(sk, &addr);
+	if (err)
+		goto out;
+	if (addr.scope)
+		sk->sk_bound_dev_if = addr.scope;
+	if (!hps_addr_any(&addr.ip))
+		sk->sk_userlocks |= SOCK_BINDADDR_LOCK;
+	if (addr.port)
+		sk->sk_userlocks |= SOCK_BINDPORT_LOCK;
+out:
+	release_sock(sk);
+	return err;
+}
+
+/**
+ * hps_autobind - make sure that a socket has a port
+ * @sk: the socket, locked
+ *
+ * Context: process. Return: 0 or -EADDRINUSE if none is free.
+ */
+int hps_autobind(struct sock *sk)
+{
+	struct hps_addr addr = hps_sk(sk)->local;
+
+	if (inet_sk(sk)->inet_num)
+		return 0;
+	addr.port = 0;
+	return hps_port_bind(sk, &addr);
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * shutdown(2) and close(2): as TCP. Data not sent yet is delivered and FIN
+ * follows it; data not read yet, or SO_LINGER with no time, means a reset.
+ */
+#include <net/tcp_states.h>
+
+#include "conn.h"
+#include "net.h"
+#include "sock.h"
+
+static void hps_shutdown_send(struct hps_conn *conn)
+{
+	spin_lock_bh(&conn->lock);
+	if ((1 << conn->state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT))
+		hps_stream_fin(conn);
+	spin_unlock_bh(&conn->lock);
+}
+
+/* Both ends write sk_shutdown, completions under hps_conn.lock. */
+static void hps_shutdown_mark(struct sock *sk, struct hps_conn *conn, int mask)
+{
+	if (!conn) {
+		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | mask);
+		return;
+	}
+	spin_lock_bh(&conn->lock);
+	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | mask);
+	spin_unlock_bh(&conn->lock);
+}
+
+/**
+ * hps_shutdown - proto_ops.shutdown
+ * @sock: the socket
+ * @how: SHUT_RD, SHUT_WR, SHUT_RDWR
+ *
+ * Context: process. Return: 0, -EINVAL, -ENOTCONN.
+ */
+int hps_shutdown(struct socket *sock, int how)
+{
+	struct sock *sk = sock->sk;
+	struct hps_conn *conn;
+	int err = 0;
+
+	/* From SHUT_* to the bits RCV_SHUTDOWN and SEND_SHUTDOWN. */
+	how++;
+	if ((how & ~SHUTDOWN_MASK) || !how)
+		return -EINVAL;
+
+	lock_sock(sk);
+	if (sock->state == SS_CONNECTING)
+		sock->state = sk->sk_state == TCP_SYN_SENT ||
+			      sk->sk_state == TCP_CLOSE ?
+			      SS_DISCONNECTING : SS_CONNECTED;
+	conn = hps_sk_conn(sk);
+	switch (sk->sk_state) {
+	case TCP_LISTEN:
+		if (!(how & RCV_SHUTDOWN))
+			break;
+		fallthrough;
+	case TCP_SYN_SENT:
+		hps_disconnect(sk, O_NONBLOCK);
+		sock->state = SS_UNCONNECTED;
+		break;
+	case TCP_CLOSE:
+		err = -ENOTCONN;
+		fallthrough;
+	default:
+		hps_shutdown_mark(sk, conn, how);
+		if (conn && (how & SEND_SHUTDOWN))
+			hps_shutdown_send(conn);
+		break;
+	}
+	sk->sk_state_change(sk);
+	release_sock(sk);
+	return err;
+}
+
+/* Does close() of this connection have to tell the peer that data was lost? */
+static bool hps_close_resets(const struct sock *sk, struct hps_conn *conn)
+{
+	return READ_ONCE(conn->rx_avail) || sk->sk_state == TCP_SYN_SENT ||
+	       (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime);
+}
+
+/**
+ * hps_close - proto.close: the last reference to the file is gone
+ * @sk: the socket
+ * @timeout: jiffies to linger
+ *
+ * Context: process, sleeps only to linger.
+ */
+void hps_close(struct sock *sk, long timeout)
+{
+	struct hps_conn *conn;
+
+	lock_sock(sk);
+	conn = hps_sk_conn(sk);
+	hps_shutdown_mark(sk, conn, SHUTDOWN_MASK);
+	if (sk->sk_state == TCP_LISTEN)
+		hps_unlisten(sk);
+	hps_connect_cancel(sk);
+	if (conn) {
+		if (hps_close_resets(sk, conn)) {
+			hps_conn_drop(conn);
+			hps_sock_set_state(sk, TCP_CLOSE);
+		} else {
+			hps_shutdown_send(conn);
+			sk_stream_wait_close(sk, timeout);
+		}
+	}
+	sock_orphan(sk);
+	if (conn)
+		hps_conn_orphan(conn);
+	release_sock(sk);
+	sock_put(sk);
+}

@@ -1,0 +1,532 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rdma_cm: how connections come about.
+ *
+ * All connections of a namespace come in at one rdma_cm port, the service port,
+ * which is open while a socket listens. The ports that programs use travel in
+ * the hello, in the private data of REQ and REP.
+ *
+ *   initiator                           responder
+ *   resolve address, route
+ *   queue pair, receives
+ *   REQ + hello            ----->       somebody listens, backlog has room
+ *                                       queue pair, receives
+ *                          <-----       REP + hello, or REJ + reason
+ *   established            ----->       established (RTU)
+ *
+ * Handlers run under the cm_id's handler mutex, in process context. One that
+ * finds its connection shut does nothing, so that after taking that mutex once
+ * the teardown has the cm_id to itself.
+ */
+#include <linux/in.h>
+#include <rdma/ib_cm.h>
+#include <net/tcp_states.h>
+
+#include "cm.h"
+#include "device.h"
+#include "link.h"
+#include "net.h"
+#include "param.h"
+#include "sock.h"
+
+#define HPS_RESOLVE_MS	100	/* first try, doubled for each of the next */
+#define HPS_RESOLVE_MAX	1600	/* last try; 3.1 s in all, as long as TCP's */
+#define HPS_ROUTE_MS	3000
+#define HPS_RETRY	6	/* Soft-RoCE takes 7 for ever */
+#define HPS_RNR_RETRY	6	/* never needed, see credit.c; 7 is for ever */
+#define HPS_BACKLOG	1024	/* of iWARP's listener, before ours counts */
+
+/* @err: negative errno, or 0 as for hps_conn_shut() */
+static void hps_cm_fail(struct hps_link *link, int err)
+{
+	spin_lock_bh(&link->conn.lock);
+	hps_conn_shut(&link->conn, -err);
+	spin_unlock_bh(&link->conn.lock);
+}
+
+static void hps_cm_fill_hello(const struct hps_link *link,
+			      struct hps_hello *hello)
+{
+	const struct hps_credit *credit = &link->credit;
+
+	memset(hello, 0, sizeof(*hello));
+	hello->magic = cpu_to_be32(HPS_MAGIC);
+	hello->version = HPS_VERSION;
+	hello->type = SOCK_STREAM;
+	hello->src_port = cpu_to_be16(link->conn.local.port);
+	hello->dst_port = cpu_to_be16(link->conn.peer.port);
+	hello->credits = cpu_to_be16(credit->rx_told);
+	hello->window = cpu_to_be16(credit->window_max);
+	hello->buf_size = cpu_to_be32(link->rx_size);
+	hello->ctrl_slots = cpu_to_be16(HPS_CTRL_SLOTS);
+}
+
+/* Returns 0 or an enum hps_rej_reason. */
+static int hps_cm_check_hello(const struct hps_hello *hello, u8 len)
+{
+	u32 window, size;
+
+	if (!hello || len < sizeof(*hello) ||
+	    be32_to_cpu(hello->magic) != HPS_MAGIC ||
+	    hello->version != HPS_VERSION)
+		return HPS_REJ_VERSION;
+	window = be16_to_cpu(hello->window);
+	size = be32_to_cpu(hello->buf_size);
+	if (hello->type != SOCK_STREAM || window < HPS_WINDOW_MIN ||
+	    window > HPS_WINDOW_MAX || !hello->credits ||
+	    be16_to_cpu(hello->credits) > window ||
+	    !hello->src_port || size < HPS_BUF_MIN || size > HPS_BUF_MAX ||
+	    be16_to_cpu(hello->ctrl_slots) < HPS_CTRL_SLOTS)
+		return HPS_REJ_INVALID;
+	return 0;
+}
+
+/* What the peer lets us send. */
+static void hps_cm_take_hello(struct hps_link *link,
+			      const struct hps_hello *hello)
+{
+	link->tx_size = be32_to_cpu(hello->buf_size);
+	link->credit.tx_granted = be16_to_cpu(hello->credits);
+	link->credit.tx_max = be16_to_cpu(hello->window);
+}
+
+static void hps_cm_param(struct rdma_conn_param *param,
+			 const struct hps_hello *hello)
+{
+	memset(param, 0, sizeof(*param));
+	param->private_data = hello;
+	param->private_data_len = sizeof(*hello);
+	param->retry_count = HPS_RETRY;
+	param->rnr_retry_count = HPS_RNR_RETRY;
+}
+
+/*
+ * As hps_cm_fail(), for an attempt. On iWARP rdma_cm's choice of a local port may
+ * be one that TCP uses, whose ports it does not know: another attempt has another.
+ */
+static void hps_cm_fail_connect(struct hps_link *link, int err)
+{
+	spin_lock_bh(&link->conn.lock);
+	link->conn.retry = err == -EADDRINUSE;
+	hps_conn_shut(&link->conn, -err);
+	spin_unlock_bh(&link->conn.lock);
+}
+
+/* An address or a route could not be resolved: say it in TCP's words. */
+static int hps_cm_errno(int status)
+{
+	switch (status) {
+	case -ENODEV:		/* no RDMA device on the way */
+	case -EADDRNOTAVAIL:
+		return -ENETUNREACH;
+	case -ETIMEDOUT:	/* no answer from the neighbour */
+		return -EHOSTUNREACH;
+	default:
+		return status < 0 ? status : -EHOSTUNREACH;
+	}
+}
+
+static void hps_cm_addr_resolved(struct hps_link *link,
+				 struct rdma_cm_event *event)
+{
+	int err = rdma_resolve_route(link->id, HPS_ROUTE_MS);
+
+	if (err)
+		hps_cm_fail(link, hps_cm_errno(err));
+}
+
+static void hps_cm_route_resolved(struct hps_link *link,
+				  struct rdma_cm_event *event)
+{
+	struct hps_conn *conn = &link->conn;
+	struct rdma_conn_param param;
+	struct hps_hello hello;
+	struct hps_addr local;
+	int err;
+
+	hps_addr_from_rdma(&local, &link->id->route.addr.src_addr);
+	spin_lock_bh(&conn->lock);
+	conn->local.ip = local.ip;
+	conn->local.scope = local.scope;
+	spin_unlock_bh(&conn->lock);
+
+	err = hps_link_setup(link, link->id);
+	if (!err) {
+		hps_cm_fill_hello(link, &hello);
+		hps_cm_param(&param, &hello);
+		err = rdma_connect_locked(link->id, &param);
+	}
+	if (err)
+		hps_cm_fail_connect(link, err == -ENODEV ? -ENETUNREACH : err);
+}
+
+/* Returns 0 or a negative errno in TCP's words. */
+static int hps_cm_resolve(struct hps_link *link)
+{
+	const struct hps_conn *conn = &link->conn;
+	bool bound = !hps_addr_any(&conn->local.ip);
+	struct sockaddr_storage src, dst;
+	int err;
+
+	hps_addr_to_rdma(&conn->local, 0, &src);
+	hps_addr_to_rdma(&conn->peer, hps_service_port, &dst);
+	err = rdma_resolve_addr(link->id,
+				bound ? (struct sockaddr *)&src : NULL,
+				(struct sockaddr *)&dst, link->resolve_ms);
+	return err ? hps_cm_errno(err) : 0;
+}
+
+/**
+ * hps_cm_resolve_work - try again to resolve the peer's address
+ * @work: hps_link.resolve
+ *
+ * Context: process, may sleep.
+ */
+void hps_cm_resolve_work(struct work_struct *work)
+{
+	struct hps_link *link = container_of(work, struct hps_link, resolve);
+	int err = 0;
+
+	if (!READ_ONCE(link->conn.shut))
+		err = hps_cm_resolve(link);
+	if (err)
+		hps_cm_fail(link, err);
+}
+
+/*
+ * An answer that comes before ib_core has put the request on its list goes
+ * unnoticed until the request times out. So the time is spent in short tries;
+ * not from here, because a new one first waits for the handler of the old.
+ */
+static void hps_cm_addr_error(struct hps_link *link,
+			      struct rdma_cm_event *event)
+{
+	int err = hps_cm_errno(event->status);
+
+	if (event->status == -ETIMEDOUT &&
+	    link->resolve_ms < HPS_RESOLVE_MAX) {
+		link->resolve_ms *= 2;
+		queue_work(hps_wq, &link->resolve);
+		return;
+	}
+	hps_cm_fail(link, err);
+}
+
+static void hps_cm_unresolved(struct hps_link *link,
+			      struct rdma_cm_event *event)
+{
+	hps_cm_fail(link, hps_cm_errno(event->status));
+}
+
+static void hps_cm_unreachable(struct hps_link *link,
+			       struct rdma_cm_event *event)
+{
+	hps_cm_fail(link, -ETIMEDOUT);
+}
+
+static void hps_cm_connect_error(struct hps_link *link,
+				 struct rdma_cm_event *event)
+{
+	hps_cm_fail_connect(link, event->status < 0 ? event->status :
+			    -ECONNRESET);
+}
+
+static void hps_cm_rejected(struct hps_link *link, struct rdma_cm_event *event)
+{
+	static const struct {
+		int err;
+		bool retry;
+	} reasons[] = {
+		[HPS_REJ_REFUSED] = { ECONNREFUSED },
+		[HPS_REJ_BUSY] = { ETIMEDOUT, true },
+		[HPS_REJ_VERSION] = { EPROTO },
+		[HPS_REJ_INVALID] = { EPROTO },
+		[HPS_REJ_NOMEM] = { ETIMEDOUT, true },
+	};
+	const struct hps_reject *rej = event->param.conn.private_data;
+	u8 reason = HPS_REJ_REFUSED;
+
+	/* The responder gave up before it knew that we were ready. */
+	if (link->established) {
+		hps_cm_fail(link, 0);
+		return;
+	}
+	/* Without words of ours nobody has the service port open. */
+	if (rej && event->param.conn.private_data_len >= sizeof(*rej) &&
+	    be32_to_cpu(rej->magic) == HPS_MAGIC &&
+	    rej->reason < ARRAY_SIZE(reasons) && reasons[rej->reason].err)
+		reason = rej->reason;
+	spin_lock_bh(&link->conn.lock);
+	link->conn.retry = reasons[reason].retry;
+	hps_conn_shut(&link->conn, reasons[reason].err);
+	spin_unlock_bh(&link->conn.lock);
+}
+
+static void hps_cm_established(struct hps_link *link,
+			       struct rdma_cm_event *event)
+{
+	const struct hps_hello *hello = event->param.conn.private_data;
+
+	/* The responder had the hello with the request. */
+	if (link->conn.state == TCP_SYN_SENT) {
+		if (hps_cm_check_hello(hello,
+				       event->param.conn.private_data_len)) {
+			hps_stat_inc(link->conn.hn, VIOLATION_HELLO);
+			hps_cm_fail(link, -EPROTO);
+			return;
+		}
+		hps_cm_take_hello(link, hello);
+	}
+	hps_link_established(link);
+}
+
+static void hps_cm_disconnected(struct hps_link *link,
+				struct rdma_cm_event *event)
+{
+	if (link->conn.state != TCP_CLOSE)
+		hps_stat_inc(link->conn.hn, RESET_RCVD);
+	hps_cm_fail(link, 0);
+}
+
+/* hps_device_remove() has most links; this is one that was being resolved. */
+static void hps_cm_device_removal(struct hps_link *link,
+				  struct rdma_cm_event *event)
+{
+	hps_cm_fail(link, -ENETDOWN);
+}
+
+static void (*const hps_cm_events[])(struct hps_link *link,
+				     struct rdma_cm_event *event) = {
+	[RDMA_CM_EVENT_ADDR_RESOLVED]	= hps_cm_addr_resolved,
+	[RDMA_CM_EVENT_ADDR_ERROR]	= hps_cm_addr_error,
+	[RDMA_CM_EVENT_ROUTE_RESOLVED]	= hps_cm_route_resolved,
+	[RDMA_CM_EVENT_ROUTE_ERROR]	= hps_cm_unresolved,
+	[RDMA_CM_EVENT_CONNECT_ERROR]	= hps_cm_connect_error,
+	[RDMA_CM_EVENT_UNREACHABLE]	= hps_cm_unreachable,
+	[RDMA_CM_EVENT_REJECTED]	= hps_cm_rejected,
+	[RDMA_CM_EVENT_ESTABLISHED]	= hps_cm_established,
+	[RDMA_CM_EVENT_DISCONNECTED]	= hps_cm_disconnected,
+	[RDMA_CM_EVENT_DEVICE_REMOVAL]	= hps_cm_device_removal,
+};
+
+static int hps_cm_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	struct hps_link *link = id->context;
+
+	if (READ_ONCE(link->conn.shut))
+		return 0;
+	if (event->event < ARRAY_SIZE(hps_cm_events) &&
+	    hps_cm_events[event->event])
+		hps_cm_events[event->event](link, event);
+	return 0;
+}
+
+/**
+ * hps_cm_connect - hps_transport.connect
+ * @conn: TCP_SYN_SENT, local and peer set
+ *
+ * Context: process, may sleep. Return: 0 or a negative errno.
+ */
+int hps_cm_connect(struct hps_conn *conn)
+{
+	struct hps_link *link = hps_link(conn);
+	struct rdma_cm_id *id;
+
+	id = rdma_create_id(conn->net, hps_cm_event, link, RDMA_PS_TCP,
+			    IB_QPT_RC);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	link->id = id;
+	link->resolve_ms = HPS_RESOLVE_MS;
+	return hps_cm_resolve(link);
+}
+
+static const int hps_cm_reject_stats[] = {
+	[HPS_REJ_REFUSED] = HPS_STAT_REJECT_REFUSED,
+	[HPS_REJ_BUSY] = HPS_STAT_REJECT_BUSY,
+	[HPS_REJ_VERSION] = HPS_STAT_REJECT_VERSION,
+	[HPS_REJ_INVALID] = HPS_STAT_REJECT_INVALID,
+	[HPS_REJ_NOMEM] = HPS_STAT_REJECT_NOMEM,
+};
+
+static void hps_cm_reject(struct rdma_cm_id *id, struct hps_net *hn, u8 reason)
+{
+	struct hps_reject rej = {
+		.magic = cpu_to_be32(HPS_MAGIC),
+		.version = HPS_VERSION,
+		.reason = reason,
+	};
+
+	this_cpu_inc(hn->stats->count[hps_cm_reject_stats[reason]]);
+	rdma_reject(id, &rej, sizeof(rej), IB_CM_REJ_CONSUMER_DEFINED);
+}
+
+/*
+ * A connection for a request, with a place in the backlog. From then on the
+ * cm_id is the link's, and is destroyed by its teardown.
+ */
+static struct hps_link *hps_cm_admit(struct rdma_cm_id *id,
+				     struct sock *listener,
+				     const struct hps_hello *hello,
+				     const struct hps_addr *local, u8 *reason)
+{
+	struct hps_conn *conn;
+	struct hps_link *link;
+	int err;
+
+	*reason = HPS_REJ_NOMEM;
+	conn = hps_link_create(sock_net(listener), listener->sk_rcvbuf);
+	if (!conn)
+		return NULL;
+	link = hps_link(conn);
+	conn->state = TCP_SYN_RECV;
+	conn->local = *local;
+	conn->local.port = be16_to_cpu(hello->dst_port);
+	conn->local.v6 = hps_sk(listener)->local.v6;
+	hps_addr_from_rdma(&conn->peer, &id->route.addr.dst_addr);
+	conn->peer.port = be16_to_cpu(hello->src_port);
+	conn->peer.v6 = conn->local.v6;
+	hps_cm_take_hello(link, hello);
+	link->gated = rdma_protocol_iwarp(id->device, id->port_num);
+	link->id = id;
+	err = hps_queue_reserve(listener, conn);
+	if (!err)
+		return link;
+	*reason = err == -EAGAIN ? HPS_REJ_BUSY : HPS_REJ_REFUSED;
+	link->id = NULL;
+	hps_link_discard(conn);
+	return NULL;
+}
+
+/* Returns 0 if the cm_id was taken over. */
+static int hps_cm_request(struct rdma_cm_id *id, struct rdma_cm_event *event,
+			  struct hps_net *hn)
+{
+	const struct rdma_dev_addr *dev_addr = &id->route.addr.dev_addr;
+	const struct hps_hello *hello = event->param.conn.private_data;
+	struct rdma_conn_param param;
+	struct hps_hello answer;
+	struct sock *listener;
+	struct hps_link *link;
+	struct hps_addr local;
+	u8 reason;
+	int err;
+
+	reason = hps_cm_check_hello(hello, event->param.conn.private_data_len);
+	if (reason)
+		goto reject;
+	hps_addr_from_rdma(&local, &id->route.addr.src_addr);
+	listener = hps_port_listener(dev_addr->net, &local.ip,
+				     be16_to_cpu(hello->dst_port),
+				     dev_addr->bound_dev_if);
+	reason = HPS_REJ_REFUSED;
+	if (!listener)
+		goto reject;
+	link = hps_cm_admit(id, listener, hello, &local, &reason);
+	sock_put(listener);
+	if (!link)
+		goto reject;
+
+	id->context = link;
+	id->event_handler = hps_cm_event;
+	err = hps_link_setup(link, id);
+	if (!err) {
+		hps_cm_fill_hello(link, &answer);
+		hps_cm_param(&param, &answer);
+		err = rdma_accept(id, &param);
+	}
+	if (err) {
+		hps_cm_reject(id, hn, HPS_REJ_NOMEM);
+		hps_cm_fail(link, err);
+	}
+	return 0;
+
+reject:
+	hps_cm_reject(id, hn, reason);
+	return -ECONNREFUSED;
+}
+
+static int hps_cm_service_event(struct rdma_cm_id *id,
+				struct rdma_cm_event *event)
+{
+	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
+		return 0;
+	return hps_cm_request(id, event, id->context);
+}
+
+static struct rdma_cm_id *hps_service_open(struct net *net, int family)
+{
+	struct sockaddr_storage any = {};
+	struct rdma_cm_id *id;
+	int err;
+
+	/* The port is at the same place in both. */
+	any.ss_family = family;
+	((struct sockaddr_in *)&any)->sin_port = htons(hps_service_port);
+
+	id = rdma_create_id(net, hps_cm_service_event, hps_net(net),
+			    RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(id))
+		return id;
+	err = rdma_set_afonly(id, 1);
+	if (!err)
+		err = rdma_bind_addr(id, (struct sockaddr *)&any);
+	if (!err)
+		err = rdma_listen(id, HPS_BACKLOG);
+	if (!err)
+		return id;
+	rdma_destroy_id(id);
+	return ERR_PTR(err);
+}
+
+/**
+ * hps_service_get - a socket begins to listen
+ * @net: its namespace
+ *
+ * Context: process, may sleep. Return: 0, or -EADDRINUSE when somebody else has
+ * the service port, or another negative errno.
+ */
+int hps_service_get(struct net *net)
+{
+	struct hps_net *hn = hps_net(net);
+	int err = 0;
+
+	mutex_lock(&hn->service_lock);
+	if (hn->service_users)
+		goto out;
+	hn->service[0] = hps_service_open(net, AF_INET);
+	if (IS_ERR(hn->service[0])) {
+		err = PTR_ERR(hn->service[0]);
+		pr_warn_ratelimited("rdma_cm port %u cannot be opened: %d\n",
+				    hps_service_port, err);
+		goto out;
+	}
+	/* A host may do without IPv6. */
+	hn->service[1] = hps_service_open(net, AF_INET6);
+	if (IS_ERR(hn->service[1]))
+		hn->service[1] = NULL;
+out:
+	if (!err)
+		hn->service_users++;
+	mutex_unlock(&hn->service_lock);
+	return err;
+}
+
+/**
+ * hps_service_put - a socket listens no more
+ * @net: its namespace
+ *
+ * Context: process, may sleep; no lock that a handler of rdma_cm takes.
+ */
+void hps_service_put(struct net *net)
+{
+	struct hps_net *hn = hps_net(net);
+
+	mutex_lock(&hn->service_lock);
+	if (!--hn->service_users) {
+		if (hn->service[1])
+			rdma_destroy_id(hn->service[1]);
+		rdma_destroy_id(hn->service[0]);
+	}
+	mutex_unlock(&hn->service_lock);
+}

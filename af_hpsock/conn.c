@@ -1,0 +1,563 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A connection: the state that TCP would keep, the received data that nobody
+ * has read, the data to send that is not delivered.
+ *
+ * Life cycle
+ *
+ *   A transport makes the connection, either for connect() or for a request
+ *   that came in. It has a socket from hps_conn_attach() on: at once for
+ *   connect(), in accept(2) otherwise, because a socket must be made by the
+ *   process that it is charged to. Until then it is an entry of the listening
+ *   socket's queue.
+ *
+ *   A connection ends in two steps, in either order: its transport is gone
+ *   (hps_conn_end(), exactly once), and its program has closed the socket
+ *   (hps_conn_orphan()). In between it goes on without the other: an orphan
+ *   delivers what was sent, an ended connection can still be read.
+ *
+ * References
+ *
+ *   One for the transport until hps_conn_end() returns; one for the queue entry
+ *   that becomes the socket's (hps_sock.conn); one for a pending timer.
+ *   The connection holds its socket from attach until it is both orphaned and
+ *   ended, or dropped. That is the only cycle, and those are the only ways out
+ *   of it.
+ *
+ * Lock order
+ *
+ *   socket lock (lock_sock)
+ *     -> hps_conn.lock, bottom halves off
+ *       -> hps_accept_queue.lock, hps_net.port_lock
+ *       -> the spin lock inside the socket lock, only in hps_sock_reap_soon()
+ *       -> a waiter's queue, through the socket's callbacks
+ *
+ *   Completions and rdma_cm's handlers take hps_conn.lock, never a socket's
+ *   lock. A socket's release_cb runs with the inner spin lock held and so may
+ *   not take hps_conn.lock.
+ */
+#include <linux/slab.h>
+#include <net/tcp_states.h>
+
+#include "conn.h"
+#include "net.h"
+#include "param.h"
+#include "sock.h"
+
+/* Messages up to this size are worth copying to spare a buffer. */
+#define HPS_JOIN_ALWAYS	256
+
+static void hps_conn_timer(struct timer_list *t)
+{
+	struct hps_conn *conn = from_timer(conn, t, timer);
+
+	spin_lock(&conn->lock);
+	if (timer_pending(&conn->timer)) {
+		/* Armed anew while this waited, perhaps for the other purpose. */
+	} else if (conn->orphan) {
+		if (!conn->shut)
+			hps_stat_inc(conn->hn, ORPHAN_TIMEOUT);
+		hps_conn_shut(conn, ETIMEDOUT);
+	} else {
+		bool corked = conn->corked;
+
+		conn->corked = false;
+		hps_stream_push(conn);
+		conn->corked = corked;
+	}
+	spin_unlock(&conn->lock);
+	hps_conn_put(conn);
+}
+
+/**
+ * hps_conn_init - make a connection, for the transport that embeds it
+ * @conn: zeroed memory
+ * @ops: the transport
+ * @net: the namespace
+ *
+ * Context: any. The caller has the first reference.
+ */
+void hps_conn_init(struct hps_conn *conn, const struct hps_transport *ops,
+		   struct net *net)
+{
+	spin_lock_init(&conn->lock);
+	kref_init(&conn->ref);
+	conn->ops = ops;
+	conn->net = net;
+	conn->hn = hps_net(net);
+	conn->state = TCP_CLOSE;
+	INIT_LIST_HEAD(&conn->accept_node);
+	INIT_LIST_HEAD(&conn->rxq);
+	INIT_LIST_HEAD(&conn->txq);
+	INIT_LIST_HEAD(&conn->tx_flight);
+	timer_setup(&conn->timer, hps_conn_timer, 0);
+}
+
+/**
+ * hps_conn_get - take a reference
+ * @conn: the connection
+ *
+ * Context: any.
+ */
+void hps_conn_get(struct hps_conn *conn)
+{
+	kref_get(&conn->ref);
+}
+
+static void hps_conn_free_list(struct list_head *list)
+{
+	struct hps_buf *buf, *next;
+
+	list_for_each_entry_safe(buf, next, list, list) {
+		list_del(&buf->list);
+		hps_buf_free(buf);
+	}
+}
+
+static void hps_conn_release(struct kref *ref)
+{
+	struct hps_conn *conn = container_of(ref, struct hps_conn, ref);
+
+	WARN_ON_ONCE(conn->sk || conn->listener);
+	hps_conn_free_list(&conn->rxq);
+	hps_conn_free_list(&conn->txq);
+	hps_conn_free_list(&conn->tx_flight);
+	conn->ops->free(conn);
+}
+
+/**
+ * hps_conn_put - drop a reference
+ * @conn: the connection, without its lock if this may be the last one
+ *
+ * Context: any.
+ */
+void hps_conn_put(struct hps_conn *conn)
+{
+	kref_put(&conn->ref, hps_conn_release);
+}
+
+/**
+ * hps_conn_arm - start the cork or orphan timer anew
+ * @conn: locked
+ * @delay: jiffies
+ */
+void hps_conn_arm(struct hps_conn *conn, unsigned long delay)
+{
+	if (!mod_timer(&conn->timer, jiffies + delay))
+		hps_conn_get(conn);
+}
+
+/**
+ * hps_conn_set_state - the one way to change the state
+ * @conn: locked
+ * @expected: TCPF_* of the states in which this may happen
+ * @state: TCP_*
+ *
+ * The socket, where there is one, shows the same state.
+ */
+void hps_conn_set_state(struct hps_conn *conn, int expected, u8 state)
+{
+	WARN_ONCE(!((1 << conn->state) & expected),
+		  "state %u to %u not expected\n", conn->state, state);
+	conn->state = state;
+	if (conn->sk)
+		hps_sock_set_state(conn->sk, state);
+}
+
+static void hps_conn_wake(struct hps_conn *conn)
+{
+	if (conn->sk && !sock_flag(conn->sk, SOCK_DEAD))
+		conn->sk->sk_state_change(conn->sk);
+}
+
+static bool hps_conn_finished(const struct hps_conn *conn)
+{
+	return conn->fin_rcvd && conn->fin_acked;
+}
+
+/* Orphans wait for the peer, but not for ever. */
+static void hps_conn_arm_orphan(struct hps_conn *conn)
+{
+	unsigned int secs = conn->state == TCP_FIN_WAIT2 ?
+			    hps_fin_timeout : hps_orphan_timeout;
+
+	hps_conn_arm(conn, secs * HZ);
+}
+
+/* Let the transport go once nothing of the connection is under way. */
+static void hps_conn_check_finished(struct hps_conn *conn)
+{
+	if (!hps_conn_finished(conn))
+		return;
+	if (conn->state != TCP_CLOSE) {
+		hps_conn_set_state(conn, TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2 |
+				   TCPF_CLOSING | TCPF_LAST_ACK, TCP_CLOSE);
+		hps_conn_wake(conn);
+	}
+	if (!conn->finack_owed && conn->ops->tx_idle(conn))
+		hps_conn_shut(conn, 0);
+}
+
+/**
+ * hps_conn_shut - end the connection without regard to what is in flight
+ * @conn: locked
+ * @err: why, positive errno; 0 lets hps_conn_end() tell from the state
+ *
+ * The peer sees a reset unless both directions were finished.
+ */
+void hps_conn_shut(struct hps_conn *conn, int err)
+{
+	if (conn->shut)
+		return;
+	conn->shut = true;
+	conn->err = err;
+	conn->ops->shut(conn);
+}
+
+/**
+ * hps_conn_attach - give a connection to a socket
+ * @conn: the connection; the caller's reference becomes the socket's
+ * @sk: a socket without one, locked or not yet visible
+ *
+ * Context: process. Return: 0, or -ENOBUFS when the socket's memory limits do
+ * not allow the receive buffers; the reference then stays with the caller.
+ */
+int hps_conn_attach(struct hps_conn *conn, struct sock *sk)
+{
+	struct hps_sock *hsk = hps_sk(sk);
+	u32 bytes = conn->ops->rx_mem(conn);
+
+	if (!hps_sock_charge(sk, bytes, SK_MEM_RECV))
+		return -ENOBUFS;
+	hsk->rx_charged += bytes;
+
+	spin_lock_bh(&conn->lock);
+	rcu_assign_pointer(hsk->conn, conn);
+	if (!conn->ended) {
+		sock_hold(sk);
+		conn->sk = sk;
+	}
+	hps_sock_set_state(sk, conn->state);
+	if (conn->fin_rcvd) {
+		sk->sk_shutdown |= RCV_SHUTDOWN;
+		sock_set_flag(sk, SOCK_DONE);
+	}
+	if (conn->ended) {
+		sk->sk_shutdown = SHUTDOWN_MASK;
+		sk->sk_err = conn->err;
+	}
+	spin_unlock_bh(&conn->lock);
+	return 0;
+}
+
+/**
+ * hps_conn_orphan - the program is through with the connection
+ * @conn: the connection
+ *
+ * What is queued is still delivered and the close negotiated.
+ *
+ * Context: process, socket lock held.
+ */
+void hps_conn_orphan(struct hps_conn *conn)
+{
+	struct sock *sk = NULL;
+
+	spin_lock_bh(&conn->lock);
+	conn->orphan = true;
+	if (conn->ended) {
+		sk = conn->sk;
+		conn->sk = NULL;
+	} else {
+		hps_conn_arm_orphan(conn);
+	}
+	spin_unlock_bh(&conn->lock);
+	if (sk)
+		__sock_put(sk);
+}
+
+/**
+ * hps_conn_drop - reset a connection and part it from its socket or queue
+ * @conn: the connection; the caller has a reference and keeps it
+ *
+ * Context: process.
+ */
+void hps_conn_drop(struct hps_conn *conn)
+{
+	struct sock *sk, *listener;
+
+	spin_lock_bh(&conn->lock);
+	sk = conn->sk;
+	conn->sk = NULL;
+	listener = conn->listener;
+	conn->listener = NULL;
+	conn->orphan = true;
+	if (!conn->shut)
+		hps_stat_inc(conn->hn, RESET_SENT);
+	hps_conn_shut(conn, 0);
+	spin_unlock_bh(&conn->lock);
+	if (sk)
+		sock_put(sk);
+	if (listener)
+		sock_put(listener);
+}
+
+/**
+ * hps_conn_established - both ends are ready to send and receive
+ * @conn: locked; local, peer and tx_msg_max are set
+ */
+void hps_conn_established(struct hps_conn *conn)
+{
+	struct sock *sk = conn->sk;
+
+	if (conn->shut)
+		return;
+	hps_conn_set_state(conn, TCPF_SYN_SENT | TCPF_SYN_RECV,
+			   TCP_ESTABLISHED);
+	if (conn->listener) {
+		hps_stat_inc(conn->hn, ACCEPT);
+		hps_queue_ready(conn);
+	} else if (sk) {
+		hps_stat_inc(conn->hn, CONNECT);
+		hps_port_rename(sk, &conn->local);
+		hps_conn_wake(conn);
+		sk_wake_async(sk, SOCK_WAKE_IO, POLL_OUT);
+	}
+}
+
+/* Tell the program that the connection is over; once. */
+static void hps_conn_report(struct hps_conn *conn)
+{
+	struct sock *sk = conn->sk;
+
+	conn->reported = true;
+	if (conn->state == TCP_SYN_SENT)
+		hps_stat_inc(conn->hn, CONNECT_FAILED);
+	if (conn->err)
+		WRITE_ONCE(sk->sk_err, conn->err);
+	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
+	hps_conn_set_state(conn, ~0, TCP_CLOSE);
+	sk->sk_state_change(sk);
+	if (conn->err)
+		sk_error_report(sk);
+}
+
+/* Closed, or both halves shut down. */
+static bool hps_conn_deaf(const struct hps_conn *conn)
+{
+	if (conn->orphan)
+		return true;
+	return conn->sk && (conn->sk->sk_shutdown & RCV_SHUTDOWN) &&
+	       ((1 << conn->state) & (TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2));
+}
+
+/*
+ * Join a message to the one before if that leaves room. A peer that writes
+ * little at a time would otherwise use up its credits on next to nothing, and
+ * a reader that waits for more than that would wait for ever.
+ */
+static bool hps_conn_join(struct hps_conn *conn, struct hps_buf *buf, u32 len,
+			  bool tight)
+{
+	struct hps_buf *last;
+
+	if (list_empty(&conn->rxq) || (len > HPS_JOIN_ALWAYS && !tight))
+		return false;
+	last = list_last_entry(&conn->rxq, struct hps_buf, list);
+	if (last->size - last->end < len)
+		return false;
+	memcpy(last->data + last->end, buf->data + buf->start, len);
+	/* Pairs with hps_recv_some(), which reads without the lock. */
+	smp_store_release(&last->end, last->end + len);
+	return true;
+}
+
+/**
+ * hps_conn_rx_data - bytes of the stream came in
+ * @conn: locked, established
+ * @buf: holds them from start to end; it comes back by ops->consumed(), perhaps
+ *	before this returns
+ * @tight: the peer is about to run out of credits
+ *
+ * Return: 0, or -EPROTO if the peer had said that there would be no more; the
+ * buffer then stays with the caller.
+ */
+int hps_conn_rx_data(struct hps_conn *conn, struct hps_buf *buf, bool tight)
+{
+	u32 len = buf->end - buf->start;
+	struct sock *sk = conn->sk;
+
+	if (conn->fin_rcvd)
+		return -EPROTO;
+	conn->rx_msgs++;
+	conn->rx_bytes += len;
+	if (hps_conn_deaf(conn)) {
+		/* Nobody will read this, and the peer should know: as TCP. */
+		hps_stat_inc(conn->hn, ABORT_ON_DATA);
+		hps_conn_shut(conn, ECONNRESET);
+		if (!conn->orphan && !conn->reported)
+			hps_conn_report(conn);
+		conn->ops->consumed(conn, buf);
+		return 0;
+	}
+	if (hps_conn_join(conn, buf, len, tight))
+		conn->ops->consumed(conn, buf);
+	else
+		list_add_tail(&buf->list, &conn->rxq);
+	WRITE_ONCE(conn->rx_avail, conn->rx_avail + len);
+	if (sk && hps_readable(sk, conn))
+		sk->sk_data_ready(sk);
+	return 0;
+}
+
+/**
+ * hps_conn_rx_fin - the peer will send no more data
+ * @conn: locked, established
+ *
+ * Return: 0, or -EPROTO if it had said so already.
+ */
+int hps_conn_rx_fin(struct hps_conn *conn)
+{
+	struct sock *sk = conn->sk;
+
+	if (conn->fin_rcvd)
+		return -EPROTO;
+	conn->fin_rcvd = true;
+	conn->finack_owed = true;
+	if (conn->state == TCP_ESTABLISHED)
+		hps_conn_set_state(conn, TCPF_ESTABLISHED, TCP_CLOSE_WAIT);
+	else if (conn->state == TCP_FIN_WAIT1)
+		hps_conn_set_state(conn, TCPF_FIN_WAIT1, TCP_CLOSING);
+	if (sk) {
+		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | RCV_SHUTDOWN);
+		sock_set_flag(sk, SOCK_DONE);
+		hps_conn_wake(conn);
+		if (!sock_flag(sk, SOCK_DEAD))
+			sk_wake_async(sk, SOCK_WAKE_WAITD,
+				      sk->sk_shutdown == SHUTDOWN_MASK ?
+				      POLL_HUP : POLL_IN);
+	}
+	hps_stream_push(conn);
+	hps_conn_check_finished(conn);
+	return 0;
+}
+
+/**
+ * hps_conn_rx_finack - the peer has all our data and knows there is no more
+ * @conn: locked, established
+ *
+ * Return: 0, or -EPROTO if that was not to be answered.
+ */
+int hps_conn_rx_finack(struct hps_conn *conn)
+{
+	if (!conn->fin_sent || conn->fin_acked)
+		return -EPROTO;
+	conn->fin_acked = true;
+	if (conn->state == TCP_FIN_WAIT1) {
+		hps_conn_set_state(conn, TCPF_FIN_WAIT1, TCP_FIN_WAIT2);
+		if (conn->orphan)
+			hps_conn_arm_orphan(conn);
+		hps_conn_wake(conn);
+	}
+	hps_conn_check_finished(conn);
+	return 0;
+}
+
+/**
+ * hps_conn_tx_done - a message with data has been delivered, or never will be
+ * @conn: locked
+ * @buf: where its payload is
+ * @len: payload bytes
+ *
+ * The buffer may be gone afterwards.
+ */
+void hps_conn_tx_done(struct hps_conn *conn, struct hps_buf *buf, u32 len)
+{
+	buf->done += len;
+	conn->tx_unacked -= len;
+	atomic_add(len, &conn->done_bytes);
+	if (buf->done != buf->end || buf->busy || buf->start != buf->end)
+		return;
+	if (buf->end == buf->size) {
+		list_del(&buf->list);
+		atomic_add(buf->size, &conn->done_mem);
+		hps_buf_free(buf);
+	} else {
+		buf->start = 0;
+		buf->end = 0;
+		buf->done = 0;
+	}
+}
+
+/**
+ * hps_conn_tx_idle - some messages have completed, perhaps all
+ * @conn: locked
+ *
+ * Follows a run of hps_conn_tx_done().
+ */
+void hps_conn_tx_idle(struct hps_conn *conn)
+{
+	if (conn->shut)
+		return;
+	hps_stream_push(conn);
+	hps_conn_check_finished(conn);
+	if (!conn->sk)
+		return;
+	if (conn->orphan)
+		hps_conn_arm_orphan(conn);
+	else
+		hps_sock_reap_soon(conn->sk);
+}
+
+/* What a program is told about a connection that ended. */
+static int hps_conn_final_error(const struct hps_conn *conn)
+{
+	if (hps_conn_finished(conn))
+		return 0;
+	if (conn->err)
+		return conn->err;
+	/* As tcp_reset(): the program knows already that the peer has closed. */
+	return conn->state == TCP_CLOSE_WAIT ? EPIPE : ECONNRESET;
+}
+
+/**
+ * hps_conn_end - the transport is gone, nothing more will come or go
+ * @conn: not locked
+ *
+ * To be called once. Send and receive buffers are unmapped by then.
+ *
+ * Context: process, may sleep.
+ */
+void hps_conn_end(struct hps_conn *conn)
+{
+	struct sock *sk = NULL, *listener = NULL;
+	bool unarmed;
+
+	spin_lock_bh(&conn->lock);
+	conn->shut = true;
+	conn->ended = true;
+	conn->err = hps_conn_final_error(conn);
+	if (conn->listener && conn->state == TCP_SYN_RECV) {
+		/* Never got ready; a ready one stays for accept() to see. */
+		hps_queue_remove(conn);
+		swap(listener, conn->listener);
+	}
+	if (conn->state == TCP_SYN_SENT && conn->retry && conn->sk &&
+	    hps_connect_again(conn->sk)) {
+		swap(sk, conn->sk);
+	} else if (conn->sk && !conn->orphan) {
+		if (!conn->reported)
+			hps_conn_report(conn);
+	} else {
+		hps_conn_set_state(conn, ~0, TCP_CLOSE);
+		swap(sk, conn->sk);
+	}
+	spin_unlock_bh(&conn->lock);
+
+	unarmed = timer_delete_sync(&conn->timer);
+	if (unarmed)
+		hps_conn_put(conn);
+	if (sk)
+		sock_put(sk);
+	if (listener)
+		sock_put(listener);
+}

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * connect(2). The transport works on its own and tells the outcome by
+ * hps_conn_established() or hps_conn_end(); a peer whose backlog is full is
+ * tried again, as TCP sends its SYN again, until the same time is up.
+ */
+#include <net/ip.h>
+#include <net/route.h>
+#include <net/tcp_states.h>
+
+#include "conn.h"
+#include "link.h"
+#include "sock.h"
+
+/* TCP's six SYN retries take this long. */
+#define HPS_CONNECT_TIME	(127 * HZ)
+#define HPS_CONNECT_DELAY	msecs_to_jiffies(50)
+#define HPS_CONNECT_DELAY_MAX	(2 * HZ)
+
+/* Make a connection for a socket and start it. */
+static int hps_connect_attempt(struct sock *sk)
+{
+	struct hps_sock *hsk = hps_sk(sk);
+	struct hps_conn *conn;
+	int err;
+
+	conn = hps_link_create(sock_net(sk), sk->sk_rcvbuf);
+	if (!conn)
+		return -ENOBUFS;
+	conn->local = hsk->local;
+	conn->peer = hsk->peer;
+	conn->state = TCP_SYN_SENT;
+	conn->corked = hsk->cork;
+	err = hps_conn_attach(conn, sk);
+	if (!err)
+		return conn->ops->connect(conn);
+	hps_link_discard(conn);
+	return err;
+}
+
+/* Part a socket from its connection, if it has one. */
+static void hps_connect_forget(struct sock *sk)
+{
+	struct hps_sock *hsk = hps_sk(sk);
+	struct hps_conn *conn = hps_sk_conn(sk);
+
+	if (!conn)
+		return;
+	hps_conn_drop(conn);
+	hps_sock_reap(sk);
+	RCU_INIT_POINTER(hsk->conn, NULL);
+	hps_conn_put(conn);
+	sk_mem_uncharge(sk, hsk->rx_charged + hsk->tx_charged);
+	hsk->rx_charged = 0;
+	hsk->tx_charged = 0;
+	sk_wmem_queued_add(sk, -sk->sk_wmem_queued);
+}
+
+static void hps_connect_work(struct work_struct *work)
+{
+	struct hps_sock *hsk = container_of(work, struct hps_sock,
+					    connect_work.work);
+	struct sock *sk = &hsk->inet.sk;
+	struct hps_conn *conn;
+	int err;
+
+	lock_sock(sk);
+	conn = hps_sk_conn(sk);
+	/* Unless it is another attempt by now. */
+	if (sk->sk_state == TCP_SYN_SENT && !sock_flag(sk, SOCK_DEAD) &&
+	    conn && READ_ONCE(conn->ended)) {
+		hps_connect_forget(sk);
+		err = hps_connect_attempt(sk);
+		if (err) {
+			hps_connect_forget(sk);
+			sk->sk_err = -err;
+			hps_sock_set_state(sk, TCP_CLOSE);
+			sk->sk_state_change(sk);
+			sk_error_report(sk);
+		}
+	}
+	release_sock(sk);
+	sock_put(sk);
+}
+
+/**
+ * hps_connect_init - prepare a new socket for connect()
+ * @sk: the socket
+ *
+ * Context: any.
+ */
+void hps_connect_init(struct sock *sk)
+{
+	INIT_DELAYED_WORK(&hps_sk(sk)->connect_work, hps_connect_work);
+}
+
+/**
+ * hps_connect_again - plan another attempt
+ * @sk: a socket whose attempt failed in a way that may pass
+ *
+ * Context: hps_conn.lock of that attempt held. Return: false if time is up.
+ */
+bool hps_connect_again(struct sock *sk)
+{
+	struct hps_sock *hsk = hps_sk(sk);
+	unsigned long delay = hsk->connect_delay;
+
+	if (time_after(jiffies + delay, hsk->connect_deadline))
+		return false;
+	hsk->connect_delay = min_t(unsigned long, delay * 2,
+				   HPS_CONNECT_DELAY_MAX);
+	sock_hold(sk);
+	if (!queue_delayed_work(hps_wq, &hsk->connect_work, delay))
+		__sock_put(sk);
+	return true;
+}
+
+/**
+ * hps_connect_cancel - no more attempts
+ * @sk: the socket, locked
+ *
+ * Context: process.
+ */
+void hps_connect_cancel(struct sock *sk)
+{
+	if (cancel_delayed_work(&hps_sk(sk)->connect_work))
+		__sock_put(sk);
+}
+
+/* Undo a connect() that failed, so that the socket can try again. */
+static void hps_connect_undo(struct sock *sk)
+{
+	struct hps_sock *hsk = hps_sk(sk);
+	struct hps_addr local;
+
+	hps_connect_forget(sk);
+	hps_connect_cancel(sk);
+	hps_sock_set_state(sk, TCP_CLOSE);
+	inet_sk(sk)->inet_dport = 0;
+	sk->sk_shutdown = 0;
+	sock_reset_flag(sk, SOCK_DONE);
+	local = hsk->local;
+	if (!(sk->sk_userlocks & SOCK_BINDPORT_LOCK)) {
+		hps_port_release(sk);
+		local.port = 0;
+	}
+	if (!(sk->sk_userlocks & SOCK_BINDADDR_LOCK)) {
+		if (local.v6 && local.port)
+			local.ip = in6addr_any;
+		else
+			ipv6_addr_set_v4mapped(htonl(INADDR_ANY), &local.ip);
+		local.v6 = local.v6 && local.port;
+		local.scope = 0;
+	}
+	hps_port_rename(sk, &local);
+}
+
+static bool hps_connect_unicast(struct sock *sk, const struct in6_addr *ip)
+{
+	unsigned int type;
+
+	if (!ipv6_addr_v4mapped(ip))
+		return !ipv6_addr_is_multicast(ip);
+	type = inet_addr_type(sock_net(sk), ip->s6_addr32[3]);
+	return type != RTN_MULTICAST && type != RTN_BROADCAST;
+}
+
+static int hps_connect_start(struct sock *sk, struct sockaddr *uaddr, int len)
+{
+	struct hps_sock *hsk = hps_sk(sk);
+	struct hps_addr peer;
+	int err;
+
+	err = hps_addr_parse(&peer, uaddr, len);
+	if (err)
+		return err;
+	if (ipv6_addr_v4mapped(&peer.ip) && peer.v6 && ipv6_only_sock(sk))
+		return -ENETUNREACH;
+	if (!hps_addr_any(&hsk->local.ip) &&
+	    ipv6_addr_v4mapped(&hsk->local.ip) !=
+	    ipv6_addr_v4mapped(&peer.ip))
+		return -EINVAL;
+	if (!hps_connect_unicast(sk, &peer.ip))
+		return -ENETUNREACH;
+	if (hps_addr_any(&peer.ip)) {
+		/* The host itself, as for TCP. */
+		if (ipv6_addr_v4mapped(&peer.ip))
+			ipv6_addr_set_v4mapped(htonl(INADDR_LOOPBACK),
+					       &peer.ip);
+		else
+			peer.ip = in6addr_loopback;
+	}
+	/* No RDMA device is there, though some would try to reach it by TCP. */
+	if (ipv6_addr_loopback(&peer.ip) ||
+	    (ipv6_addr_v4mapped(&peer.ip) &&
+	     ipv4_is_loopback(peer.ip.s6_addr32[3])))
+		return -ENETUNREACH;
+	if (hps_autobind(sk))
+		return -EADDRNOTAVAIL;
+	if (hps_port_tuple_taken(sk, &peer))
+		return -EADDRNOTAVAIL;
+
+	hps_sock_set_peer(sk, &peer);
+	hsk->local.v6 = peer.v6;
+	hsk->connect_delay = HPS_CONNECT_DELAY;
+	hsk->connect_deadline = jiffies + HPS_CONNECT_TIME;
+	sk->sk_err = 0;
+	err = hps_connect_attempt(sk);
+	if (err)
+		hps_connect_undo(sk);
+	return err;
+}
+
+/**
+ * hps_disconnect - proto.disconnect: back to an unconnected socket
+ * @sk: the socket, locked
+ * @flags: unused
+ *
+ * The peer sees a reset.
+ *
+ * Context: process. Return: 0.
+ */
+int hps_disconnect(struct sock *sk, int flags)
+{
+	int err = (1 << sk->sk_state) & (TCPF_CLOSE | TCPF_LISTEN) ?
+		  0 : ECONNRESET;
+
+	if (sk->sk_state == TCP_LISTEN)
+		hps_unlisten(sk);
+	hps_connect_undo(sk);
+	/* tcp_disconnect() leaves word of what it broke off. */
+	sk->sk_err = err;
+	sk_error_report(sk);
+	return 0;
+}
+
+static long hps_connect_wait(struct sock *sk, long timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (sk->sk_state == TCP_SYN_SENT) {
+		release_sock(sk);
+		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
+		lock_sock(sk);
+		if (signal_pending(current) || !timeo)
+			break;
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	return timeo;
+}
+
+static int hps_connect_locked(struct socket *sock, struct sockaddr *uaddr,
+			      int len, int flags)
+{
+	struct sock *sk = sock->sk;
+	long timeo;
+	int err;
+
+	if (len < (int)sizeof(uaddr->sa_family))
+		return -EINVAL;
+	if (uaddr->sa_family == AF_UNSPEC) {
+		sk->sk_disconnects++;
+		hps_disconnect(sk, flags);
+		sock->state = SS_UNCONNECTED;
+		return 0;
+	}
+
+	switch (sock->state) {
+	case SS_UNCONNECTED:
+		if (sk->sk_state != TCP_CLOSE)
+			return -EISCONN;
+		err = hps_connect_start(sk, uaddr, len);
+		if (err)
+			return err;
+		sock->state = SS_CONNECTING;
+		err = -EINPROGRESS;
+		/* Nobody who does not wait is told the outcome at once. */
+		if (!sock_sndtimeo(sk, flags & O_NONBLOCK))
+			return err;
+		break;
+	case SS_CONNECTING:
+		err = -EALREADY;
+		break;
+	case SS_CONNECTED:
+		return -EISCONN;
+	default:
+		return -EINVAL;
+	}
+
+	if (sk->sk_state == TCP_SYN_SENT) {
+		timeo = sock_sndtimeo(sk, flags & O_NONBLOCK);
+		if (!timeo)
+			return err;
+		timeo = hps_connect_wait(sk, timeo);
+		if (sk->sk_state == TCP_SYN_SENT)
+			return timeo && signal_pending(current) ?
+			       sock_intr_errno(timeo) : err;
+	}
+
+	if (sk->sk_state == TCP_CLOSE) {
+		err = sock_error(sk) ?: -ECONNABORTED;
+		sock->state = SS_UNCONNECTED;
+		hps_connect_undo(sk);
+		return err;
+	}
+	sock->state = SS_CONNECTED;
+	return 0;
+}
+
+/**
+ * hps_connect - proto_ops.connect
+ * @sock: the socket
+ * @uaddr: where to; AF_UNSPEC disconnects
+ * @len: its length
+ * @flags: O_NONBLOCK
+ *
+ * Context: process, may sleep. Return: 0, -EINPROGRESS, -EALREADY, -EISCONN,
+ * -ECONNREFUSED, -ENETUNREACH, -EHOSTUNREACH, -ETIMEDOUT, -EPROTO for a peer of
+ * another version, and what else TCP's connect() gives.
+ */
+int hps_connect(struct socket *sock, struct sockaddr *uaddr, int len,
+		int flags)
+{
+	int err;
+
+	lock_sock(sock->sk);
+	err = hps_connect_locked(sock, uaddr, len, flags);
+	release_sock(sock->sk);
+	return err;
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Credits: a DATA message is posted only when the peer has a receive for it
+ * (SOVIA, ICS'01, section 4: w = 32, t = w / 2).
+ *
+ * The receiver counts what it granted since the connection began and says that
+ * number in every message; so a grant rides along for nothing whenever there is
+ * something to send, and saying it twice does no harm. It is said in a message
+ * of its own, CREDIT, when
+ *
+ *   - half the window is owed, or
+ *   - anything is owed and the peer has used all that it knows of.
+ *
+ * CREDIT costs no credit and so needs receives of its own at the other end. How
+ * many? Let k be the CREDITs that the peer has not processed. The second kind
+ * is sent only when the peer has used, and so has processed, every grant before
+ * it: at that time k was 0. Each of the first kind grants half the window, and
+ * no more than one window is ever under way; a window that grows, once for a
+ * peer that ran dry, adds one. So k <= 1 + 2 + 1, and one more that an initiator
+ * sends to begin with on iWARP. With FIN and FINACK, each sent once,
+ * HPS_CTRL_SLOTS is never exceeded: a return is always sendable, and
+ * receiver-not-ready NAKs are bugs.
+ */
+#include <linux/errno.h>
+#include <linux/minmax.h>
+
+#include "credit.h"
+
+/**
+ * hps_credit_granted - the peer says how much it has granted in all
+ * @credit: the connection's
+ * @total: modulo 2^32
+ *
+ * Context: any, hps_conn.lock held. Return: 0, or -EPROTO if that takes back
+ * what was granted or exceeds the peer's window.
+ */
+int hps_credit_granted(struct hps_credit *credit, u32 total)
+{
+	if ((s32)(total - credit->tx_granted) < 0 ||
+	    total - credit->tx_used > credit->tx_max)
+		return -EPROTO;
+	credit->tx_granted = total;
+	return 0;
+}
+
+/**
+ * hps_credit_received - a DATA came in
+ * @credit: the connection's
+ *
+ * Context: any, hps_conn.lock held. Return: 0, or -EPROTO if the peer had no
+ * credit for it.
+ */
+int hps_credit_received(struct hps_credit *credit)
+{
+	if (credit->rx_used == credit->rx_told)
+		return -EPROTO;
+	credit->rx_used++;
+	if (hps_credit_dry(credit))
+		credit->dry = true;
+	return 0;
+}
+
+/**
+ * hps_credit_dry - has the peer used all that it knows of?
+ * @credit: the connection's
+ *
+ * Context: any, hps_conn.lock held or a snapshot.
+ */
+bool hps_credit_dry(const struct hps_credit *credit)
+{
+	return credit->rx_used == credit->rx_told;
+}
+
+/**
+ * hps_credit_tight - has the peer used half of its window or more?
+ * @credit: the connection's
+ *
+ * Context: any, hps_conn.lock held.
+ */
+bool hps_credit_tight(const struct hps_credit *credit)
+{
+	return credit->rx_told - credit->rx_used <= credit->window / 2;
+}
+
+/**
+ * hps_credit_due - is it time for a message that does nothing but grant?
+ * @credit: the connection's
+ *
+ * Context: any, hps_conn.lock held.
+ */
+bool hps_credit_due(const struct hps_credit *credit)
+{
+	u32 owed = credit->rx_ready - credit->rx_told;
+
+	return owed && (owed >= (credit->window + 1) / 2 || hps_credit_dry(credit));
+}
+
+/**
+ * hps_credit_tell - grant all that is owed
+ * @credit: the connection's
+ *
+ * Context: any, hps_conn.lock held. Return: the number for the message.
+ */
+u32 hps_credit_tell(struct hps_credit *credit)
+{
+	credit->rx_told = credit->rx_ready;
+	return credit->rx_told;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef HPS_CREDIT_H
+#define HPS_CREDIT_H
+
+#include <linux/types.h>
+
+/**
+ * struct hps_credit - both directions of a connection's flow control
+ * @tx_granted: credits the peer has granted since the beginning
+ * @tx_used: credits used, one for each DATA posted
+ * @tx_max: the peer never has more than this outstanding
+ * @rx_ready: receives for DATA made available since the beginning
+ * @rx_told: of these, how many the peer has been told of
+ * @rx_used: DATA received
+ * @window: rx_ready - rx_used when all that was read has been reposted
+ * @window_max: what @window may grow to
+ * @dry: the peer has used all it knew of since this was last cleared
+ *
+ * The totals since the beginning count modulo 2^32. Guarded by hps_conn.lock.
+ */
+struct hps_credit {
+	u32 tx_granted;
+	u32 tx_used;
+	u32 tx_max;
+	u32 rx_ready;
+	u32 rx_told;
+	u32 rx_used;
+	u32 window;
+	u32 window_max;
+	bool dry;
+};
+
+/* Credits left to send with. */
+static inline u32 hps_credit_left(const struct hps_credit *credit)
+{
+	return credit->tx_granted - credit->tx_used;
+}
+
+int hps_credit_granted(struct hps_credit *credit, u32 total);
+int hps_credit_received(struct hps_credit *credit);
+bool hps_credit_tight(const struct hps_credit *credit);
+bool hps_credit_due(const struct hps_credit *credit);
+bool hps_credit_dry(const struct hps_credit *credit);
+u32 hps_credit_tell(struct hps_credit *credit);
+
+#endif /* HPS_CREDIT_H */

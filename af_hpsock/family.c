@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The family: socket(2), and the table that leads from a socket to what serves
+ * it. There is no net-pf alias on purpose: opening a socket must not be a way
+ * for any user to load the module.
+ */
+#include <linux/net.h>
+#include <net/inet_common.h>
+#include <net/tcp_states.h>
+
+#include "compat.h"
+#include "family.h"
+#include "param.h"
+#include "sock.h"
+
+/* @peer: 0 for our end, 1 for getpeername(), 2 for accept(): gone is fine. */
+static int hps_getname(struct socket *sock, struct sockaddr *uaddr, int peer)
+{
+	struct sock *sk = sock->sk;
+	struct hps_addr addr;
+	int ret = -ENOTCONN;
+
+	lock_sock(sk);
+	addr = hps_sk(sk)->local;
+	if (peer) {
+		if (!inet_sk(sk)->inet_dport ||
+		    (peer == 1 &&
+		     ((1 << sk->sk_state) & (TCPF_CLOSE | TCPF_SYN_SENT))))
+			goto out;
+		addr = hps_sk(sk)->peer;
+	}
+	ret = hps_addr_format(&addr, uaddr);
+out:
+	release_sock(sk);
+	return ret;
+}
+
+/* The family number is a parameter: see hps_family_register(). */
+static struct proto_ops hps_stream_ops = {
+	.owner		= THIS_MODULE,
+	.release	= inet_release,
+	.bind		= hps_bind,
+	.connect	= hps_connect,
+	.socketpair	= sock_no_socketpair,
+	.accept		= hps_accept_compat,
+	.getname	= hps_getname,
+	.poll		= hps_poll,
+	.ioctl		= hps_ioctl,
+	.gettstamp	= sock_gettstamp,
+	.listen		= hps_listen,
+	.shutdown	= hps_shutdown,
+	.setsockopt	= hps_setsockopt,
+	.getsockopt	= hps_getsockopt,
+	.sendmsg	= hps_sendmsg,
+	.recvmsg	= hps_recvmsg,
+	.mmap		= sock_no_mmap,
+	HPS_PROTO_OPS_COMPAT
+};
+
+static int hps_create(struct net *net, struct socket *sock, int protocol,
+		      int kern)
+{
+	struct sock *sk;
+
+	if (protocol < 0 || protocol >= IPPROTO_MAX)
+		return -EINVAL;
+	if (sock->type == SOCK_RAW)
+		return -EPROTONOSUPPORT;
+	if (sock->type != SOCK_STREAM)
+		return -ESOCKTNOSUPPORT;
+	if (protocol && protocol != IPPROTO_TCP)
+		return -EPROTONOSUPPORT;
+	/* Users in the kernel that ask for TCP go on to use a tcp_sock. */
+	if (kern && protocol == IPPROTO_TCP)
+		return -EPROTONOSUPPORT;
+
+	sk = hps_sock_alloc(net, sock, IPPROTO_TCP, kern);
+	if (!sk)
+		return -ENOBUFS;
+	sock->ops = &hps_stream_ops;
+	return 0;
+}
+
+static struct net_proto_family hps_net_family = {
+	.owner	= THIS_MODULE,
+	.create	= hps_create,
+};
+
+/**
+ * hps_family_register - let programs in
+ *
+ * Context: process, may sleep. Return: 0 or -EEXIST when the number is taken.
+ */
+int hps_family_register(void)
+{
+	int err;
+
+	hps_stream_ops.family = hps_family;
+	hps_net_family.family = hps_family;
+	err = sock_register(&hps_net_family);
+	if (err)
+		pr_err("family %u is taken, choose another with family=\n",
+		       hps_family);
+	return err;
+}
+
+/**
+ * hps_family_unregister - undo hps_family_register()
+ *
+ * Context: process, may sleep.
+ */
+void hps_family_unregister(void)
+{
+	sock_unregister(hps_family);
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Listening sockets and their queues.
+ *
+ * A request takes its place in the backlog before anything is built for it
+ * (hps_queue_reserve()), is moved from pending to ready when established, and
+ * leaves by accept(), by failing on the way, or when the socket stops
+ * listening. Whoever takes a connection off a queue has its reference.
+ */
+#include <net/tcp_states.h>
+
+#include "cm.h"
+#include "conn.h"
+#include "net.h"
+#include "sock.h"
+
+/**
+ * hps_queue_reserve - a place in the backlog for a request
+ * @listener: a listening socket; a reference is taken on success
+ * @conn: the connection made for it, in TCP_SYN_RECV; on success the caller's
+ *	reference is the queue's
+ *
+ * Context: any. Return: 0, -EAGAIN when the backlog is full, -ECONNREFUSED
+ * when the socket does not listen any more.
+ */
+int hps_queue_reserve(struct sock *listener, struct hps_conn *conn)
+{
+	struct hps_accept_queue *queue = &hps_sk(listener)->queue;
+	int err = 0;
+
+	spin_lock_bh(&queue->lock);
+	if (!queue->open) {
+		err = -ECONNREFUSED;
+	} else if (sk_acceptq_is_full(listener)) {
+		err = -EAGAIN;
+	} else {
+		sk_acceptq_added(listener);
+		sock_hold(listener);
+		conn->listener = listener;
+		list_add_tail(&conn->accept_node, &queue->pending);
+	}
+	spin_unlock_bh(&queue->lock);
+	return err;
+}
+
+/**
+ * hps_queue_ready - a request is established and may be accepted
+ * @conn: locked, with a listener
+ */
+void hps_queue_ready(struct hps_conn *conn)
+{
+	struct sock *listener = conn->listener;
+	struct hps_accept_queue *queue = &hps_sk(listener)->queue;
+
+	spin_lock(&queue->lock);
+	/* Not in a queue: the listener is closing and about to drop it. */
+	if (!list_empty(&conn->accept_node)) {
+		list_move_tail(&conn->accept_node, &queue->ready);
+		listener->sk_data_ready(listener);
+	}
+	spin_unlock(&queue->lock);
+}
+
+/**
+ * hps_queue_remove - a request failed before it was established
+ * @conn: locked, with a listener; not freed by this, the transport has another
+ *	reference
+ */
+void hps_queue_remove(struct hps_conn *conn)
+{
+	struct hps_accept_queue *queue = &hps_sk(conn->listener)->queue;
+	bool queued;
+
+	spin_lock(&queue->lock);
+	queued = !list_empty(&conn->accept_node);
+	if (queued) {
+		list_del_init(&conn->accept_node);
+		sk_acceptq_removed(conn->listener);
+	}
+	spin_unlock(&queue->lock);
+	if (queued)
+		hps_conn_put(conn);
+}
+
+static struct hps_conn *hps_queue_pop(struct sock *sk, struct list_head *list)
+{
+	struct hps_accept_queue *queue = &hps_sk(sk)->queue;
+	struct hps_conn *conn;
+
+	spin_lock_bh(&queue->lock);
+	conn = list_first_entry_or_null(list, struct hps_conn, accept_node);
+	if (conn) {
+		list_del_init(&conn->accept_node);
+		sk_acceptq_removed(sk);
+	}
+	spin_unlock_bh(&queue->lock);
+	return conn;
+}
+
+static void hps_queue_close(struct sock *sk)
+{
+	struct hps_accept_queue *queue = &hps_sk(sk)->queue;
+	struct hps_conn *conn;
+
+	spin_lock_bh(&queue->lock);
+	queue->open = false;
+	spin_unlock_bh(&queue->lock);
+	while ((conn = hps_queue_pop(sk, &queue->ready)) ||
+	       (conn = hps_queue_pop(sk, &queue->pending))) {
+		hps_conn_drop(conn);
+		hps_conn_put(conn);
+	}
+}
+
+/**
+ * hps_listen - proto_ops.listen
+ * @sock: the socket
+ * @backlog: connections that may wait, established or on their way
+ *
+ * Context: process, may sleep. Return: 0, -EINVAL, -EADDRINUSE (also when
+ * somebody else has the service port, or no port is free).
+ */
+int hps_listen(struct socket *sock, int backlog)
+{
+	struct sock *sk = sock->sk;
+	struct hps_accept_queue *queue = &hps_sk(sk)->queue;
+	int err = -EINVAL;
+
+	lock_sock(sk);
+	if (sock->state != SS_UNCONNECTED)
+		goto out;
+	if (sk->sk_state != TCP_CLOSE && sk->sk_state != TCP_LISTEN)
+		goto out;
+	WRITE_ONCE(sk->sk_max_ack_backlog, backlog);
+	err = 0;
+	if (sk->sk_state == TCP_LISTEN)
+		goto out;
+
+	err = hps_autobind(sk);
+	if (err)
+		goto out;
+	hps_sock_set_state(sk, TCP_LISTEN);
+	err = hps_port_recheck(sk);
+	if (!err)
+		err = hps_service_get(sock_net(sk));
+	if (err) {
+		hps_sock_set_state(sk, TCP_CLOSE);
+		goto out;
+	}
+	WRITE_ONCE(sk->sk_ack_backlog, 0);
+	spin_lock_bh(&queue->lock);
+	queue->open = true;
+	spin_unlock_bh(&queue->lock);
+out:
+	release_sock(sk);
+	return err;
+}
+
+/**
+ * hps_unlisten - stop listening and reset what waits
+ * @sk: a listening socket, locked
+ *
+ * Context: process, may sleep.
+ */
+void hps_unlisten(struct sock *sk)
+{
+	hps_sock_set_state(sk, TCP_CLOSE);
+	hps_queue_close(sk);
+	hps_service_put(sock_net(sk));
+}
+
+static bool hps_queue_has_ready(struct sock *sk)
+{
+	return !list_empty_careful(&hps_sk(sk)->queue.ready);
+}
+
+/*
+ * Take the next connection and its reference, waiting for one. The socket lock
+ * is dropped meanwhile.
+ */
+static int hps_accept_wait(struct sock *sk, bool nonblock, struct hps_conn **connp)
+{
+	long timeo = sock_rcvtimeo(sk, nonblock);
+	DEFINE_WAIT(wait);
+	int err = 0;
+
+	for (;;) {
+		/* Exclusive: one connection wakes one of many acceptors. */
+		prepare_to_wait_exclusive(sk_sleep(sk), &wait,
+					  TASK_INTERRUPTIBLE);
+		if (sk->sk_state != TCP_LISTEN) {
+			err = -EINVAL;
+			break;
+		}
+		*connp = hps_queue_pop(sk, &hps_sk(sk)->queue.ready);
+		if (*connp)
+			break;
+		if (!timeo) {
+			err = -EAGAIN;
+			break;
+		}
+		if (signal_pending(current)) {
+			err = sock_intr_errno(timeo);
+			break;
+		}
+		release_sock(sk);
+		if (!hps_queue_has_ready(sk))
+			timeo = schedule_timeout(timeo);
+		sched_annotate_sleep();
+		lock_sock(sk);
+	}
+	finish_wait(sk_sleep(sk), &wait);
+	return err;
+}
+
+/* What an accepted socket has from its listener, as TCP's has. */
+static void hps_accept_inherit(struct sock *sk, const struct sock *from)
+{
+	static const enum sock_flags flags[] = {
+		SOCK_KEEPOPEN, SOCK_LINGER, SOCK_URGINLINE, SOCK_BROADCAST,
+		SOCK_DBG, SOCK_LOCALROUTE,
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++)
+		sock_valbool_flag(sk, flags[i], sock_flag(from, flags[i]));
+	sk->sk_reuse = from->sk_reuse;
+	sk->sk_ipv6only = from->sk_ipv6only;
+	sk->sk_bound_dev_if = from->sk_bound_dev_if;
+	sk->sk_priority = from->sk_priority;
+	sk->sk_mark = from->sk_mark;
+	sk->sk_sndbuf = from->sk_sndbuf;
+	sk->sk_rcvbuf = from->sk_rcvbuf;
+	sk->sk_rcvlowat = from->sk_rcvlowat;
+	sk->sk_rcvtimeo = from->sk_rcvtimeo;
+	sk->sk_sndtimeo = from->sk_sndtimeo;
+	sk->sk_lingertime = from->sk_lingertime;
+	sk->sk_userlocks = from->sk_userlocks & ~SOCK_BINDPORT_LOCK;
+	hps_sk(sk)->nodelay = hps_sk(from)->nodelay;
+	hps_sk(sk)->cork = hps_sk(from)->cork;
+	security_sk_clone(from, sk);
+}
+
+/* A connection off the queue becomes a socket, charged to this process. */
+static struct sock *hps_accept_sock(struct sock *listener,
+				    struct hps_conn *conn, int kern)
+{
+	struct sock *sk, *held;
+
+	sk = hps_sock_alloc(sock_net(listener), NULL, listener->sk_protocol,
+			    kern);
+	if (!sk)
+		return NULL;
+	hps_accept_inherit(sk, listener);
+	hps_sock_set_local(sk, &conn->local);
+	hps_sock_set_peer(sk, &conn->peer);
+	hps_port_share(sk, listener);
+
+	spin_lock_bh(&conn->lock);
+	held = conn->listener;
+	conn->listener = NULL;
+	conn->corked = hps_sk(sk)->cork;
+	spin_unlock_bh(&conn->lock);
+	if (held)
+		sock_put(held);
+
+	if (!hps_conn_attach(conn, sk))
+		return sk;
+	hps_port_release(sk);
+	sock_set_flag(sk, SOCK_DEAD);
+	sock_put(sk);
+	return NULL;
+}
+
+/**
+ * hps_accept - proto_ops.accept
+ * @sock: the listening socket
+ * @newsock: to be given a connection
+ * @flags: O_NONBLOCK
+ * @kern: for the kernel itself
+ *
+ * Context: process, may sleep. Return: 0, -EINVAL when the socket does not
+ * listen, -EAGAIN, -EINTR, -ERESTARTSYS, or -ENOBUFS, the connection being
+ * reset, when memory does not suffice.
+ */
+int hps_accept(struct socket *sock, struct socket *newsock, int flags,
+	       bool kern)
+{
+	struct sock *sk = sock->sk, *newsk;
+	struct hps_conn *conn;
+	int err;
+
+	lock_sock(sk);
+	err = hps_accept_wait(sk, flags & O_NONBLOCK, &conn);
+	if (err)
+		goto out;
+	newsk = hps_accept_sock(sk, conn, kern);
+	if (!newsk) {
+		hps_conn_drop(conn);
+		hps_conn_put(conn);
+		err = -ENOBUFS;
+		goto out;
+	}
+	sock_graft(newsk, newsock);
+	newsock->state = SS_CONNECTED;
+out:
+	release_sock(sk);
+	return err;
+}

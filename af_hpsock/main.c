@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * AF_HPSOCK: high performance sockets over RDMA.
+ *
+ * Data walks one way: a program's call comes in by family.c, is carried out on
+ * a socket (sock.c, bind.c, connect.c, listen.c, send.c, recv.c, close.c,
+ * poll.c, sockopt.c), whose bytes are in a connection (conn.c, stream.c), which
+ * a transport carries (transport.h): link.c, cm.c, msg.c, credit.c, device.c
+ * over RDMA. What comes in walks back the same way. conn.c has the life cycle,
+ * the lock order and the reference rule.
+ */
+#include <linux/module.h>
+#include <linux/workqueue.h>
+
+#include "device.h"
+#include "family.h"
+#include "link.h"
+#include "net.h"
+#include "sock.h"
+
+struct workqueue_struct *hps_wq;
+
+static int __init hps_init(void)
+{
+	int err = -ENOMEM;
+
+	hps_wq = alloc_workqueue("hpsock", WQ_UNBOUND, 0);
+	if (!hps_wq)
+		return err;
+	err = hps_net_register();
+	if (err)
+		goto destroy_wq;
+	err = hps_sock_register();
+	if (err)
+		goto unregister_net;
+	err = hps_device_register();
+	if (err)
+		goto unregister_sock;
+	err = hps_family_register();
+	if (err)
+		goto unregister_device;
+	return 0;
+
+unregister_device:
+	hps_device_unregister();
+unregister_sock:
+	hps_sock_unregister();
+unregister_net:
+	hps_net_unregister();
+destroy_wq:
+	destroy_workqueue(hps_wq);
+	return err;
+}
+
+/* Sockets hold the module, so none is left; connections may still be ending. */
+static void __exit hps_exit(void)
+{
+	hps_family_unregister();
+	hps_device_unregister();
+	destroy_workqueue(hps_wq);
+	hps_sock_unregister();
+	hps_net_unregister();
+}
+
+module_init(hps_init);
+module_exit(hps_exit);
+
+MODULE_DESCRIPTION("AF_HPSOCK: high performance sockets over RDMA");
+MODULE_AUTHOR("The hpsock maintainers");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef HPS_NET_H
+#define HPS_NET_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+
+#include "stats.h"
+
+#define HPS_PORT_BITS	8
+
+struct rdma_cm_id;
+
+/**
+ * struct hps_net - what the module keeps for a network namespace
+ * @stats: counters, per CPU
+ * @port_lock: guards @ports and the port_node of every socket in it;
+ *	bottom halves off, taken inside hps_conn.lock
+ * @ports: bound sockets by port number
+ * @service_lock: guards the three below; may sleep
+ * @service_users: listening sockets
+ * @service: rdma_cm listeners, IPv4 and IPv6, while there are users: a cm_id
+ *	holds its namespace, so none may be kept without one
+ */
+struct hps_net {
+	struct hps_stats __percpu *stats;
+	spinlock_t port_lock;	/* ports */
+	struct hlist_head ports[1 << HPS_PORT_BITS];
+	struct mutex service_lock;	/* service, service_users */
+	unsigned int service_users;
+	struct rdma_cm_id *service[2];
+};
+
+extern unsigned int hps_net_id;
+
+static inline struct hps_net *hps_net(const struct net *net)
+{
+	return net_generic(net, hps_net_id);
+}
+
+int hps_net_register(void);
+void hps_net_unregister(void);
+
+#endif /* HPS_NET_H */

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * poll(2), select(2), epoll(7): what tcp_poll() says.
+ */
+#include <linux/poll.h>
+#include <net/tcp_states.h>
+
+#include "conn.h"
+#include "sock.h"
+
+/**
+ * hps_readable - is there enough to read?
+ * @sk: the socket
+ * @conn: its connection
+ *
+ * SO_RCVLOWAT counts unless the peer can send no more before something is read.
+ *
+ * Context: any; a snapshot without hps_conn.lock.
+ */
+bool hps_readable(struct sock *sk, struct hps_conn *conn)
+{
+	u32 avail = READ_ONCE(conn->rx_avail);
+	int target = READ_ONCE(sk->sk_rcvlowat);
+
+	return avail && (avail >= target || conn->ops->rx_full(conn));
+}
+
+static __poll_t hps_poll_conn(struct sock *sk, struct hps_conn *conn)
+{
+	__poll_t mask = 0;
+
+	if (hps_readable(sk, conn))
+		mask |= EPOLLIN | EPOLLRDNORM;
+	if (READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN)
+		return mask | EPOLLOUT | EPOLLWRNORM;
+	if (!sk_stream_is_writeable(sk)) {
+		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		/*
+		 * Room made before the bits were set woke nobody; room noted
+		 * but not settled is settled at the next completion, which a
+		 * full queue still has to come.
+		 */
+		smp_mb__after_atomic();
+		if (!sk_stream_is_writeable(sk))
+			return mask;
+	}
+	return mask | EPOLLOUT | EPOLLWRNORM;
+}
+
+/**
+ * hps_poll - proto_ops.poll
+ * @file: the socket's file
+ * @sock: the socket
+ * @wait: where to wait
+ *
+ * Context: process.
+ */
+__poll_t hps_poll(struct file *file, struct socket *sock, poll_table *wait)
+{
+	struct sock *sk = sock->sk;
+	struct hps_conn *conn;
+	__poll_t mask = 0;
+	u8 state, shutdown;
+
+	sock_poll_wait(file, sock, wait);
+
+	state = READ_ONCE(sk->sk_state);
+	if (state == TCP_LISTEN)
+		return list_empty_careful(&hps_sk(sk)->queue.ready) ?
+		       0 : EPOLLIN | EPOLLRDNORM;
+
+	shutdown = READ_ONCE(sk->sk_shutdown);
+	if (shutdown == SHUTDOWN_MASK || state == TCP_CLOSE)
+		mask |= EPOLLHUP;
+	if (shutdown & RCV_SHUTDOWN)
+		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
+	if (state != TCP_SYN_SENT) {
+		rcu_read_lock();
+		conn = rcu_dereference(hps_sk(sk)->conn);
+		if (conn)
+			mask |= hps_poll_conn(sk, conn);
+		else
+			mask |= EPOLLOUT | EPOLLWRNORM;
+		rcu_read_unlock();
+	}
+	/* Pairs with the store of sk_err before the wake-up. */
+	smp_rmb();
+	if (READ_ONCE(sk->sk_err) ||
+	    !skb_queue_empty_lockless(&sk->sk_error_queue))
+		mask |= EPOLLERR;
+	return mask;
+}

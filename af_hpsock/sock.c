@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * struct hps_sock: made and destroyed, named, charged.
+ *
+ * The socket lock guards what the program sets and the order of its calls.
+ * What completions need is in struct hps_conn, under a lock of its own.
+ *
+ * Memory: receive buffers are charged when a connection is attached and when
+ * its window grows, send buffers when they are allocated, both to the socket
+ * and through it to the cgroup of the process that made it. sk_forward_alloc
+ * and sk_wmem_queued belong to the socket lock, so a completion leaves word in
+ * hps_conn.done_* and hps_sock_reap() settles it.
+ */
+#include <net/inet_common.h>
+#include <net/sock.h>
+#include <net/tcp_states.h>
+
+#include "compat.h"
+#include "conn.h"
+#include "param.h"
+#include "sock.h"
+
+static atomic_long_t hps_memory_allocated;
+static DEFINE_PER_CPU(int, hps_memory_per_cpu_fw_alloc);
+static struct percpu_counter hps_sockets_allocated;
+static unsigned long hps_memory_pressure;
+static long hps_sysctl_mem[3];
+static int hps_sysctl_wmem[3] = { SOCK_MIN_SNDBUF, 512 << 10, 4 << 20 };
+static int hps_sysctl_rmem[3] = { SOCK_MIN_RCVBUF, 512 << 10, 4 << 20 };
+
+static void hps_write_space(struct sock *sk)
+{
+	struct socket_wq *wq;
+
+	if (!sk_stream_is_writeable(sk) || !sk->sk_socket)
+		return;
+	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	rcu_read_lock();
+	wq = rcu_dereference(sk->sk_wq);
+	if (skwq_has_sleeper(wq))
+		wake_up_interruptible_poll(&wq->wait, EPOLLOUT | EPOLLWRNORM |
+					   EPOLLWRBAND);
+	rcu_read_unlock();
+	if (!(READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN))
+		sk_wake_async(sk, SOCK_WAKE_SPACE, POLL_OUT);
+}
+
+static void hps_sock_destruct(struct sock *sk)
+{
+	struct hps_sock *hsk = hps_sk(sk);
+	struct hps_conn *conn = rcu_dereference_protected(hsk->conn, true);
+
+	if (conn) {
+		hps_sock_reap(sk);
+		RCU_INIT_POINTER(hsk->conn, NULL);
+		hps_conn_put(conn);
+	}
+	hps_port_release(sk);
+	sk_mem_uncharge(sk, hsk->rx_charged + hsk->tx_charged);
+	sk_wmem_queued_add(sk, -sk->sk_wmem_queued);
+	sk_sockets_allocated_dec(sk);
+	sock_prot_inuse_add(sock_net(sk), sk->sk_prot, -1);
+	inet_sock_destruct(sk);
+}
+
+/**
+ * hps_sock_alloc - make a socket
+ * @net: its namespace
+ * @sock: the file side, or NULL if it is grafted later
+ * @protocol: what SO_PROTOCOL reports
+ * @kern: made by the kernel for itself
+ *
+ * Context: process, may sleep; the memory is charged to the current process.
+ * Return: the socket in TCP_CLOSE, or NULL.
+ */
+struct sock *hps_sock_alloc(struct net *net, struct socket *sock,
+			    int protocol, int kern)
+{
+	struct sock *sk = sk_alloc(net, hps_family, GFP_KERNEL, &hps_prot,
+				   kern);
+	struct hps_sock *hsk = hps_sk(sk);
+
+	if (!sk)
+		return NULL;
+	sock_init_data(sock, sk);
+	sk->sk_type = SOCK_STREAM;
+	sk->sk_protocol = protocol;
+	sk->sk_destruct = hps_sock_destruct;
+	sk->sk_write_space = hps_write_space;
+	sk->sk_sndbuf = hps_sysctl_wmem[1];
+	sk->sk_rcvbuf = hps_sysctl_rmem[1];
+	inet_sk(sk)->pinet6 = &hsk->inet6;
+	ipv6_addr_set_v4mapped(htonl(INADDR_ANY), &hsk->local.ip);
+	INIT_HLIST_NODE(&hsk->port_node);
+	spin_lock_init(&hsk->queue.lock);
+	INIT_LIST_HEAD(&hsk->queue.pending);
+	INIT_LIST_HEAD(&hsk->queue.ready);
+	hps_connect_init(sk);
+	sk_sockets_allocated_inc(sk);
+	sock_prot_inuse_add(net, &hps_prot, 1);
+	return sk;
+}
+
+/**
+ * hps_sock_set_local - name our end, for getsockname() and the kernel's eyes
+ * @sk: the socket
+ * @addr: its address
+ *
+ * Context: any; nobody else knows the socket, or hps_net.port_lock is held.
+ */
+void hps_sock_set_local(struct sock *sk, const struct hps_addr *addr)
+{
+	struct inet_sock *inet = inet_sk(sk);
+	struct hps_sock *hsk = hps_sk(sk);
+
+	hsk->local = *addr;
+	inet->inet_num = addr->port;
+	inet->inet_sport = htons(addr->port);
+	inet->inet_saddr = addr->ip.s6_addr32[3];
+	inet->inet_rcv_saddr = inet->inet_saddr;
+	sk->sk_v6_rcv_saddr = addr->ip;
+	hsk->inet6.saddr = addr->ip;
+}
+
+/**
+ * hps_sock_set_peer - name the other end
+ * @sk: the socket
+ * @addr: its peer's address
+ *
+ * Context: any; the socket lock is held or nobody else knows the socket.
+ */
+void hps_sock_set_peer(struct sock *sk, const struct hps_addr *addr)
+{
+	struct inet_sock *inet = inet_sk(sk);
+
+	hps_sk(sk)->peer = *addr;
+	inet->inet_dport = htons(addr->port);
+	inet->inet_daddr = addr->ip.s6_addr32[3];
+	sk->sk_v6_daddr = addr->ip;
+}
+
+/**
+ * hps_sock_charge - charge memory to a socket and its cgroup
+ * @sk: the socket
+ * @bytes: how much
+ * @kind: SK_MEM_SEND or SK_MEM_RECV
+ *
+ * Context: process, socket lock held or the socket not yet visible.
+ * Return: false if a limit forbids it.
+ */
+bool hps_sock_charge(struct sock *sk, u32 bytes, int kind)
+{
+	int missing = bytes - sk->sk_forward_alloc;
+
+	if (missing > 0 && !__sk_mem_schedule(sk, missing, kind))
+		return false;
+	sk_mem_charge(sk, bytes);
+	return true;
+}
+
+/**
+ * hps_sock_reap - take note of what completed
+ * @sk: a socket with a connection
+ *
+ * Context: any, owning the socket lock or its spin lock; does not take
+ * hps_conn.lock.
+ */
+void hps_sock_reap(struct sock *sk)
+{
+	struct hps_sock *hsk = hps_sk(sk);
+	struct hps_conn *conn = rcu_dereference_protected(hsk->conn, true);
+	int bytes, mem;
+
+	if (!conn)
+		return;
+	bytes = atomic_xchg(&conn->done_bytes, 0);
+	mem = atomic_xchg(&conn->done_mem, 0);
+	if (mem) {
+		hsk->tx_charged -= mem;
+		sk_mem_uncharge(sk, mem);
+	}
+	if (!bytes)
+		return;
+	sk_wmem_queued_add(sk, -bytes);
+	/* Pairs with hps_poll_conn() and hps_send_wait(): one sees the other. */
+	smp_mb();
+	if (sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags))
+		sk->sk_write_space(sk);
+}
+
+/**
+ * hps_sock_reap_soon - have completions noted, now or when the lock is free
+ * @sk: a socket with a connection
+ *
+ * A socket that is far from its limit and has nobody waiting is left to its
+ * next send.
+ *
+ * Context: bottom halves off, hps_conn.lock held.
+ */
+void hps_sock_reap_soon(struct sock *sk)
+{
+	struct socket *sock = READ_ONCE(sk->sk_socket);
+
+	if (READ_ONCE(sk->sk_wmem_queued) <= READ_ONCE(sk->sk_sndbuf) / 2 &&
+	    !(sock && test_bit(SOCK_NOSPACE, &sock->flags)))
+		return;
+	bh_lock_sock(sk);
+	if (sock_owned_by_user(sk))
+		set_bit(0, &hps_sk(sk)->reap);
+	else
+		hps_sock_reap(sk);
+	bh_unlock_sock(sk);
+}
+
+static void hps_release_cb(struct sock *sk)
+{
+	if (test_and_clear_bit(0, &hps_sk(sk)->reap))
+		hps_sock_reap(sk);
+}
+
+struct proto hps_prot = {
+	.name			= "HPSOCK",
+	.owner			= THIS_MODULE,
+	.close			= hps_close,
+	.disconnect		= hps_disconnect,
+	.release_cb		= hps_release_cb,
+	.memory_allocated	= &hps_memory_allocated,
+	.per_cpu_fw_alloc	= &hps_memory_per_cpu_fw_alloc,
+	.memory_pressure	= &hps_memory_pressure,
+	.sockets_allocated	= &hps_sockets_allocated,
+	.sysctl_mem		= hps_sysctl_mem,
+	.sysctl_wmem		= hps_sysctl_wmem,
+	.sysctl_rmem		= hps_sysctl_rmem,
+	.obj_size		= sizeof(struct hps_sock),
+	HPS_PROTO_COMPAT
+};
+
+/**
+ * hps_sock_register - make sockets possible
+ *
+ * Context: process, may sleep. Return: 0 or a negative errno.
+ */
+int hps_sock_register(void)
+{
+	/* In pages, as tcp_mem: all sockets together stay below an eighth. */
+	unsigned long limit = max(nr_free_buffer_pages() / 8, 128UL);
+	int err;
+
+	hps_sysctl_mem[0] = limit / 4 * 3;
+	hps_sysctl_mem[1] = limit;
+	hps_sysctl_mem[2] = hps_sysctl_mem[0] * 2;
+	err = percpu_counter_init(&hps_sockets_allocated, 0, GFP_KERNEL);
+	if (err)
+		return err;
+	err = proto_register(&hps_prot, 1);
+	if (err)
+		percpu_counter_destroy(&hps_sockets_allocated);
+	return err;
+}
+
+/**
+ * hps_sock_unregister - undo hps_sock_register(), when no socket is left
+ *
+ * Context: process, may sleep.
+ */
+void hps_sock_unregister(void)
+{
+	proto_unregister(&hps_prot);
+	percpu_counter_destroy(&hps_sockets_allocated);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef HPS_SOCK_H
+#define HPS_SOCK_H
+
+#include <linux/ipv6.h>
+#include <net/inet_sock.h>
+#include <net/sock.h>
+
+#include "addr.h"
+
+struct hps_conn;
+
+/**
+ * struct hps_accept_queue - the connections of a listening socket
+ * @lock: guards it; taken inside hps_conn.lock, bottom halves off
+ * @open: the socket listens; cleared before the queue is emptied
+ * @pending: requests on their way to being established
+ * @ready: established, in order
+ *
+ * Each entry holds a reference on the connection and counts in
+ * sk_ack_backlog.
+ */
+struct hps_accept_queue {
+	spinlock_t lock;	/* this queue */
+	bool open;
+	struct list_head pending;
+	struct list_head ready;
+};
+
+/**
+ * struct hps_sock - a socket
+ * @inet: first, so that what the kernel does with an inet socket works
+ * @local: bound or connected address; v6 says how the program names itself
+ * @peer: remote address, valid from connect on
+ * @port_node: in hps_net.ports while a port is held
+ * @conn: referenced; set by attach, cleared by disconnect and destruct.
+ *	Socket lock, or RCU to look
+ * @rx_charged: bytes of receive buffers charged to the socket
+ * @tx_charged: bytes of send buffers charged to the socket
+ * @nodelay: TCP_NODELAY
+ * @cork: TCP_CORK
+ * @reap: send accounts to settle when the lock is released
+ * @queue: listening sockets
+ * @connect_work: another attempt to connect, holds a socket reference
+ * @connect_delay: jiffies before the next attempt
+ * @connect_deadline: jiffies after which there is none
+ * @inet6: last, see &struct inet_sock
+ */
+struct hps_sock {
+	struct inet_sock inet;
+	struct hps_addr local;
+	struct hps_addr peer;
+	struct hlist_node port_node;
+	struct hps_conn __rcu *conn;
+	u32 rx_charged;
+	u32 tx_charged;
+	bool nodelay;
+	bool cork;
+	unsigned long reap;
+	struct hps_accept_queue queue;
+	struct delayed_work connect_work;
+	unsigned long connect_delay;
+	unsigned long connect_deadline;
+	struct ipv6_pinfo inet6;
+};
+
+static inline struct hps_sock *hps_sk(const struct sock *sk)
+{
+	return (struct hps_sock *)sk;
+}
+
+static inline void hps_sock_set_state(struct sock *sk, int state)
+{
+	/* Who sees the state, as poll() without a lock, sees what led to it. */
+	smp_store_release(&sk->sk_state, state);
+}
+
+/* The connection of a socket whose lock is held, or NULL. */
+static inline struct hps_conn *hps_sk_conn(const struct sock *sk)
+{
+	return rcu_dereference_protected(hps_sk(sk)->conn,
+					 lockdep_sock_is_held(sk));
+}
+
+extern struct proto hps_prot;
+
+struct sock *hps_sock_alloc(struct net *net, struct socket *sock,
+			    int protocol, int kern);
+void hps_sock_set_local(struct sock *sk, const struct hps_addr *addr);
+void hps_sock_set_peer(struct sock *sk, const struct hps_addr *addr);
+bool hps_sock_charge(struct sock *sk, u32 bytes, int kind);
+void hps_sock_reap(struct sock *sk);
+void hps_sock_reap_soon(struct sock *sk);
+int hps_sock_register(void);
+void hps_sock_unregister(void);
+
+/* port.c */
+int hps_port_bind(struct sock *sk, const struct hps_addr *addr);
+int hps_port_recheck(struct sock *sk);
+bool hps_port_tuple_taken(struct sock *sk, const struct hps_addr *peer);
+void hps_port_share(struct sock *sk, struct sock *with);
+void hps_port_rename(struct sock *sk, const struct hps_addr *addr);
+void hps_port_release(struct sock *sk);
+struct sock *hps_port_listener(struct net *net, const struct in6_addr *ip,
+			       u16 port, int dif);
+
+/* bind.c */
+int hps_bind(struct socket *sock, struct sockaddr *uaddr, int len);
+int hps_autobind(struct sock *sk);
+
+/* connect.c */
+int hps_connect(struct socket *sock, struct sockaddr *uaddr, int len,
+		int flags);
+void hps_connect_cancel(struct sock *sk);
+bool hps_connect_again(struct sock *sk);
+void hps_connect_init(struct sock *sk);
+
+/* listen.c */
+int hps_listen(struct socket *sock, int backlog);
+void hps_unlisten(struct sock *sk);
+int hps_accept(struct socket *sock, struct socket *newsock, int flags,
+	       bool kern);
+int hps_queue_reserve(struct sock *listener, struct hps_conn *conn);
+void hps_queue_ready(struct hps_conn *conn);
+void hps_queue_remove(struct hps_conn *conn);
+
+/* send.c, recv.c */
+int hps_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
+int hps_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
+		int flags);
+
+/* close.c */
+int hps_shutdown(struct socket *sock, int how);
+void hps_close(struct sock *sk, long timeout);
+int hps_disconnect(struct sock *sk, int flags);
+
+/* poll.c */
+__poll_t hps_poll(struct file *file, struct socket *sock, poll_table *wait);
+bool hps_readable(struct sock *sk, struct hps_conn *conn);
+
+/* sockopt.c */
+int hps_setsockopt(struct socket *sock, int level, int optname,
+		   sockptr_t optval, unsigned int optlen);
+int hps_getsockopt(struct socket *sock, int level, int optname,
+		   char __user *optval, int __user *optlen);
+int hps_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg);
+
+#endif /* HPS_SOCK_H */

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Counters of a network namespace: one "name value" line each in
+ * /proc/net/hpsock_stat.
+ */
+#include <linux/proc_fs.h>
+#include <linux/seq_file.h>
+#include <net/net_namespace.h>
+
+#include "net.h"
+#include "stats.h"
+
+static const char * const hps_stat_names[] = {
+	[HPS_STAT_CONNECT] = "connect",
+	[HPS_STAT_CONNECT_FAILED] = "connect_failed",
+	[HPS_STAT_ACCEPT] = "accept",
+	[HPS_STAT_REJECT_REFUSED] = "reject_refused",
+	[HPS_STAT_REJECT_BUSY] = "reject_busy",
+	[HPS_STAT_REJECT_VERSION] = "reject_version",
+	[HPS_STAT_REJECT_INVALID] = "reject_invalid",
+	[HPS_STAT_REJECT_NOMEM] = "reject_nomem",
+	[HPS_STAT_TX_MSGS] = "tx_msgs",
+	[HPS_STAT_TX_BYTES] = "tx_bytes",
+	[HPS_STAT_RX_MSGS] = "rx_msgs",
+	[HPS_STAT_RX_BYTES] = "rx_bytes",
+	[HPS_STAT_CREDIT_TX] = "credit_sent",
+	[HPS_STAT_CREDIT_URGENT] = "credit_urgent",
+	[HPS_STAT_CREDIT_STALL] = "credit_stall",
+	[HPS_STAT_WINDOW_GROWN] = "window_grown",
+	[HPS_STAT_RESET_SENT] = "reset_sent",
+	[HPS_STAT_RESET_RCVD] = "reset_rcvd",
+	[HPS_STAT_ABORT_ON_DATA] = "abort_on_data",
+	[HPS_STAT_ORPHAN_TIMEOUT] = "orphan_timeout",
+	[HPS_STAT_DEVICE_REMOVED] = "device_removed",
+	[HPS_STAT_RETRY_EXCEEDED] = "retry_exceeded",
+	[HPS_STAT_RNR_EXCEEDED] = "rnr_exceeded",
+	[HPS_STAT_WC_ERROR] = "wc_error",
+	[HPS_STAT_VIOLATION_HELLO] = "violation_hello",
+	[HPS_STAT_VIOLATION_LENGTH] = "violation_length",
+	[HPS_STAT_VIOLATION_TYPE] = "violation_type",
+	[HPS_STAT_VIOLATION_SEQ] = "violation_seq",
+	[HPS_STAT_VIOLATION_CREDIT] = "violation_credit",
+	[HPS_STAT_VIOLATION_OVERRUN] = "violation_overrun",
+	[HPS_STAT_VIOLATION_STATE] = "violation_state",
+};
+
+static_assert(ARRAY_SIZE(hps_stat_names) == HPS_STAT_NUM);
+
+/**
+ * hps_stat_read - the sum of a counter over all CPUs
+ * @hn: our part of the namespace
+ * @stat: which counter
+ *
+ * Context: any.
+ */
+u64 hps_stat_read(const struct hps_net *hn, enum hps_stat stat)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(hn->stats, cpu)->count[stat]);
+	return sum;
+}
+
+static int hps_stats_show(struct seq_file *seq, void *v)
+{
+	struct hps_net *hn = hps_net(seq_file_single_net(seq));
+	int i;
+
+	for (i = 0; i < HPS_STAT_NUM; i++)
+		seq_printf(seq, "%s %llu\n", hps_stat_names[i],
+			   hps_stat_read(hn, i));
+	return 0;
+}
+
+/**
+ * hps_stats_net_init - make the counters of a namespace and their file
+ * @net: the namespace
+ * @hn: our part of it
+ *
+ * Context: process, may sleep. Return: 0 or -ENOMEM.
+ */
+int hps_stats_net_init(struct net *net, struct hps_net *hn)
+{
+	hn->stats = alloc_percpu(struct hps_stats);
+	if (!hn->stats)
+		return -ENOMEM;
+	if (!proc_create_net_single("hpsock_stat", 0444, net->proc_net,
+				    hps_stats_show, NULL)) {
+		free_percpu(hn->stats);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/**
+ * hps_stats_net_exit - undo hps_stats_net_init()
+ * @net: the namespace
+ * @hn: our part of it
+ *
+ * Context: process, may sleep.
+ */
+void hps_stats_net_exit(struct net *net, struct hps_net *hn)
+{
+	remove_proc_entry("hpsock_stat", net->proc_net);
+	free_percpu(hn->stats);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef HPS_STATS_H
+#define HPS_STATS_H
+
+#include <linux/percpu.h>
+#include <linux/types.h>
+
+struct net;
+
+/* Counters of a network namespace; stats.c has the names they are shown by. */
+enum hps_stat {
+	HPS_STAT_CONNECT,
+	HPS_STAT_CONNECT_FAILED,
+	HPS_STAT_ACCEPT,
+	HPS_STAT_REJECT_REFUSED,
+	HPS_STAT_REJECT_BUSY,
+	HPS_STAT_REJECT_VERSION,
+	HPS_STAT_REJECT_INVALID,
+	HPS_STAT_REJECT_NOMEM,
+	HPS_STAT_TX_MSGS,
+	HPS_STAT_TX_BYTES,
+	HPS_STAT_RX_MSGS,
+	HPS_STAT_RX_BYTES,
+	HPS_STAT_CREDIT_TX,
+	HPS_STAT_CREDIT_URGENT,
+	HPS_STAT_CREDIT_STALL,
+	HPS_STAT_WINDOW_GROWN,
+	HPS_STAT_RESET_SENT,
+	HPS_STAT_RESET_RCVD,
+	HPS_STAT_ABORT_ON_DATA,
+	HPS_STAT_ORPHAN_TIMEOUT,
+	HPS_STAT_DEVICE_REMOVED,
+	HPS_STAT_RETRY_EXCEEDED,
+	HPS_STAT_RNR_EXCEEDED,
+	HPS_STAT_WC_ERROR,
+	HPS_STAT_VIOLATION_HELLO,
+	HPS_STAT_VIOLATION_LENGTH,
+	HPS_STAT_VIOLATION_TYPE,
+	HPS_STAT_VIOLATION_SEQ,
+	HPS_STAT_VIOLATION_CREDIT,
+	HPS_STAT_VIOLATION_OVERRUN,
+	HPS_STAT_VIOLATION_STATE,
+	HPS_STAT_NUM
+};
+
+struct hps_stats {
+	u64 count[HPS_STAT_NUM];
+};
+
+#define hps_stat_add(hn, stat, n) \
+	this_cpu_add((hn)->stats->count[HPS_STAT_##stat], (n))
+#define hps_stat_inc(hn, stat)	hps_stat_add(hn, stat, 1)
+
+struct hps_net;
+
+u64 hps_stat_read(const struct hps_net *hn, enum hps_stat stat);
+int hps_stats_net_init(struct net *net, struct hps_net *hn);
+void hps_stats_net_exit(struct net *net, struct hps_net *hn);
+
+#endif /* HPS_STATS_H */

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef HPS_TRANSPORT_H
+#define HPS_TRANSPORT_H
+
+#include <linux/types.h>
+
+#include "buf.h"
+
+struct hps_addr;
+struct hps_conn;
+struct hpsock_info;
+struct sock;
+
+/**
+ * struct hps_transport - what carries the messages of a connection
+ * @id: enum hpsock_transport
+ * @connect: start a connection from hps_conn.local to hps_conn.peer. Process
+ *	context, may sleep. The outcome is told by hps_conn_established() or
+ *	hps_conn_end(); after an error the caller drops the connection
+ * @tx_buf: add a buffer of @size bytes to the send queue, busy. Process context,
+ *	may sleep. NULL without memory, and when the connection is ending
+ * @send: post @len bytes of @buf from buf->start on as one message. -EAGAIN
+ *	when a credit or a slot is missing; hps_stream_push() will be called
+ *	when there may be one
+ * @send_fin: post FIN. -EAGAIN as @send
+ * @send_finack: post FINACK. -EAGAIN as @send
+ * @tx_idle: has every message posted so far completed?
+ * @consumed: the reader is through with a buffer that was passed to
+ *	hps_conn_rx_data(); it goes back to the transport
+ * @rx_full: can the peer send no more before something is read? Any context,
+ *	without the lock
+ * @grow: let the peer have more outstanding if it could use that. Process
+ *	context, socket lock held, may sleep
+ * @rx_mem: bytes of receive buffers the connection starts with
+ * @shut: end the connection at once, whatever is in flight. May be called
+ *	repeatedly; hps_conn_end() follows, from process context
+ * @info: fill in what the transport knows
+ * @free: the last reference is gone
+ *
+ * @send, @send_fin, @send_finack, @tx_idle, @consumed, @shut and @info are
+ * called with hps_conn.lock held.
+ */
+struct hps_transport {
+	u8 id;
+	int (*connect)(struct hps_conn *conn);
+	struct hps_buf *(*tx_buf)(struct hps_conn *conn, u32 size);
+	int (*send)(struct hps_conn *conn, struct hps_buf *buf, u32 len);
+	int (*send_fin)(struct hps_conn *conn);
+	int (*send_finack)(struct hps_conn *conn);
+	bool (*tx_idle)(struct hps_conn *conn);
+	void (*consumed)(struct hps_conn *conn, struct hps_buf *buf);
+	bool (*rx_full)(struct hps_conn *conn);
+	void (*grow)(struct hps_conn *conn, struct sock *sk);
+	u32 (*rx_mem)(struct hps_conn *conn);
+	void (*shut)(struct hps_conn *conn);
+	void (*info)(struct hps_conn *conn, struct hpsock_info *info);
+	void (*free)(struct hps_conn *conn);
+};
+
+#endif /* HPS_TRANSPORT_H */

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The other end of a connection, in user space. */
+#define HPS_NO_HARNESS
+#include "hps_peer.h"
+
+#define SEND_SLOT (PEER_RECVS * PEER_SLOT)
+
+/*
+ * A neighbour that answers within the call that asks it is noticed only when
+ * this time is over.
+ */
+#define RESOLVE_MS 1000
+
+int peer_service_port(void)
+{
+	FILE *f = fopen("/sys/module/hpsock/parameters/service_port", "r");
+	int port = 11027;
+
+	if (f) {
+		if (fscanf(f, "%d", &port) != 1)
+			port = 0;
+		fclose(f);
+	}
+	return port;
+}
+
+/* What an end that means well says. */
+void peer_hello(struct peer *peer, int src_port, int dst_port)
+{
+	struct hps_hello *hello = &peer->hello;
+
+	memset(hello, 0, sizeof(*hello));
+	hello->magic = htonl(HPS_MAGIC);
+	hello->version = HPS_VERSION;
+	hello->type = SOCK_STREAM;
+	hello->src_port = htons(src_port);
+	hello->dst_port = htons(dst_port);
+	hello->credits = htons(PEER_RECVS / 4);
+	hello->window = htons(PEER_RECVS / 2);
+	hello->buf_size = htonl(16384);
+	hello->ctrl_slots = htons(HPS_CTRL_SLOTS);
+}
+
+static struct rdma_event_channel *make_events(void)
+{
+	struct rdma_event_channel *events = rdma_create_event_channel();
+
+	if (events)
+		hps_nonblock(events->fd, true);
+	return events;
+}
+
+/* The next event, which is acknowledged before it is returned. */
+static int next_event(struct peer *peer, struct rdma_cm_event *copy, void *data, uint8_t *len)
+{
+	struct rdma_cm_event *event;
+	struct rdma_conn_param *conn;
+
+	if (!hps_wait(peer->events->fd, POLLIN)) {
+		errno = ETIME;
+		return -1;
+	}
+	if (rdma_get_cm_event(peer->events, &event))
+		return -1;
+	*copy = *event;
+	conn = &copy->param.conn;
+	memset(data, 0, 256);
+	*len = conn->private_data ? conn->private_data_len : 0;
+	memcpy(data, conn->private_data, *len);
+	rdma_ack_cm_event(event);
+	return 0;
+}
+
+static int expect(struct peer *peer, int want)
+{
+	struct rdma_cm_event event;
+	uint8_t data[256], len;
+
+	if (next_event(peer, &event, data, &len))
+		return -1;
+	if (event.event == (enum rdma_cm_event_type)want)
+		return 0;
+	errno = event.status < 0 ? -event.status : EPROTO;
+	return -1;
+}
+
+static int post_receive(struct peer *peer, uint64_t slot)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)peer->mem + slot * PEER_SLOT, .length = PEER_SLOT,
+		.lkey = peer->mr->lkey,
+	};
+	struct ibv_recv_wr wr = { .wr_id = slot, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	errno = ibv_post_recv(peer->id->qp, &wr, &bad);
+	return errno ? -1 : 0;
+}
+
+/* A queue pair with its receives posted. */
+static int make_qp(struct peer *peer)
+{
+	struct ibv_qp_init_attr attr = {
+		.cap = {
+			.max_send_wr = 16, .max_recv_wr = PEER_RECVS,
+			.max_send_sge = 1, .max_recv_sge = 1,
+		},
+		.qp_type = IBV_QPT_RC, .sq_sig_all = 1,
+	};
+	int i;
+
+	peer->slot = -1;
+	peer->pd = ibv_alloc_pd(peer->id->verbs);
+	peer->mem = calloc(PEER_RECVS + 1, PEER_SLOT);
+	peer->send_cq = ibv_create_cq(peer->id->verbs, 16, NULL, NULL, 0);
+	peer->recv_cq = ibv_create_cq(peer->id->verbs, PEER_RECVS, NULL, NULL, 0);
+	if (!peer->pd || !peer->mem || !peer->send_cq || !peer->recv_cq)
+		return -1;
+	peer->mr = ibv_reg_mr(peer->pd, peer->mem, (PEER_RECVS + 1) * PEER_SLOT,
+			      IBV_ACCESS_LOCAL_WRITE);
+	attr.send_cq = peer->send_cq;
+	attr.recv_cq = peer->recv_cq;
+	if (!peer->mr || rdma_create_qp(peer->id, peer->pd, &attr))
+		return -1;
+	for (i = 0; i < PEER_RECVS; i++)
+		if (post_receive(peer, i))
+			return -1;
+	return 0;
+}
+
+static void conn_param(struct rdma_conn_param *param, const void *data, size_t len)
+{
+	*param = (struct rdma_conn_param){
+		.private_data = data, .private_data_len = len,
+		.retry_count = 7, .rnr_retry_count = 6,
+	};
+}
+
+static void begin(struct peer *peer)
+{
+	peer->told = ntohs(peer->hello.credits);
+	peer->granted = ntohs(peer->theirs.credits);
+}
+
+/* -1 and ECONNREFUSED when rejected, the reason in peer->reason. */
+int peer_connect(struct peer *peer, struct hps_addr from, struct hps_addr to,
+		 const void *hello, size_t len)
+{
+	struct rdma_conn_param param;
+	struct rdma_cm_event event;
+	struct hps_reject rej;
+	uint8_t data[256], n;
+
+	peer->events = make_events();
+	if (!peer->events || rdma_create_id(peer->events, &peer->id, NULL, RDMA_PS_TCP) ||
+	    rdma_resolve_addr(peer->id, &from.sa, &to.sa, RESOLVE_MS) ||
+	    expect(peer, RDMA_CM_EVENT_ADDR_RESOLVED) ||
+	    rdma_resolve_route(peer->id, RESOLVE_MS) ||
+	    expect(peer, RDMA_CM_EVENT_ROUTE_RESOLVED) || make_qp(peer))
+		return -1;
+	conn_param(&param, hello, len);
+	if (rdma_connect(peer->id, &param) || next_event(peer, &event, data, &n))
+		return -1;
+	if (event.event == RDMA_CM_EVENT_ESTABLISHED) {
+		memcpy(&peer->theirs, data, sizeof(peer->theirs));
+		begin(peer);
+		return 0;
+	}
+	peer->reason = -1;
+	peer->version = -1;
+	errno = ENETUNREACH;
+	if (event.event != RDMA_CM_EVENT_REJECTED)
+		return -1;
+	memcpy(&rej, data, sizeof(rej));
+	if (n >= sizeof(rej) && ntohl(rej.magic) == HPS_MAGIC) {
+		peer->reason = rej.reason;
+		peer->version = rej.version;
+	}
+	errno = ECONNREFUSED;
+	return -1;
+}
+
+/* Connect to a listening socket with the hello in peer->hello. */
+int peer_dial(struct peer *peer, const struct hps *t, const struct hps_addr *at)
+{
+	if (!peer->hello.magic)
+		peer_hello(peer, 40000, hps_port(at));
+	return peer_connect(peer, t->a, hps_at(*at, peer_service_port()), &peer->hello,
+			    sizeof(peer->hello));
+}
+
+int peer_listen(struct peer *peer, struct hps_addr at)
+{
+	at = hps_at(at, peer_service_port());
+	peer->events = make_events();
+	if (!peer->events || rdma_create_id(peer->events, &peer->listen_id, NULL, RDMA_PS_TCP) ||
+	    rdma_bind_addr(peer->listen_id, &at.sa) || rdma_listen(peer->listen_id, 4))
+		return -1;
+	return 0;
+}
+
+/* Wait for a request; the hello that came with it is in peer->theirs. */
+int peer_request(struct peer *peer)
+{
+	struct rdma_cm_event event;
+	uint8_t data[256], len;
+
+	if (next_event(peer, &event, data, &len))
+		return -1;
+	if (event.event != RDMA_CM_EVENT_CONNECT_REQUEST) {
+		errno = EPROTO;
+		return -1;
+	}
+	memcpy(&peer->theirs, data, sizeof(peer->theirs));
+	peer->id = event.id;
+	return 0;
+}
+
+int peer_accept(struct peer *peer, const void *hello, size_t len)
+{
+	struct rdma_conn_param param;
+
+	if (make_qp(peer))
+		return -1;
+	conn_param(&param, hello, len);
+	begin(peer);
+	return rdma_accept(peer->id, &param);
+}
+
+int peer_reject(struct peer *peer, const void *data, size_t len)
+{
+	int ret = rdma_reject(peer->id, data, len);
+
+	rdma_destroy_id(peer->id);
+	peer->id = NULL;
+	return ret;
+}
+
+/*
+ * Wait until we are told that the connection is over: by a rejection, if the
+ * other end had not heard yet that it had begun.
+ */
+static bool gone(struct peer *peer, bool block)
+{
+	struct rdma_cm_event event;
+	uint8_t data[256], len;
+
+	do {
+		if (peer->gone || next_event(peer, &event, data, &len))
+			break;
+		peer->gone = event.event == RDMA_CM_EVENT_DISCONNECTED ||
+			     event.event == RDMA_CM_EVENT_REJECTED;
+	} while (event.event == RDMA_CM_EVENT_ESTABLISHED && block);
+	return peer->gone;
+}
+
+/*
+ * Any bytes as a message; 0 once the other end's device has it, or once that
+ * end has left, which it may do before its device says so.
+ */
+int peer_raw(struct peer *peer, const void *msg, size_t len)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)peer->mem + SEND_SLOT, .length = len, .lkey = peer->mr->lkey,
+	};
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND }, *bad;
+	int64_t end = hps_now() + hps_deadline();
+	struct ibv_wc wc;
+
+	memcpy(peer->mem + SEND_SLOT, msg, len);
+	errno = ibv_post_send(peer->id->qp, &wr, &bad);
+	if (errno)
+		return -1;
+	while (!ibv_poll_cq(peer->send_cq, 1, &wc)) {
+		errno = ETIME;
+		if (hps_now() > end)
+			return -1;
+		if (hps_poll(peer->events->fd, POLLIN, 0) && gone(peer, false))
+			return 0;
+		usleep(20);
+	}
+	errno = ECONNRESET;
+	return wc.status == IBV_WC_SUCCESS ? 0 : -1;
+}
+
+/* A message as it should be. */
+int peer_send(struct peer *peer, int type, const void *data, uint32_t len)
+{
+	uint8_t msg[PEER_SLOT];
+	struct hps_hdr *hdr = (struct hps_hdr *)msg;
+
+	*hdr = (struct hps_hdr){
+		.type = type, .len = htonl(len), .seq = htonl(peer->tx_seq++),
+		.credit = htonl(peer->told),
+	};
+	if (len)
+		memcpy(msg + sizeof(*hdr), data, len);
+	if (type == HPS_MSG_DATA)
+		peer->tx_used++;
+	return peer_raw(peer, msg, sizeof(*hdr) + len);
+}
+
+/*
+ * Wait so long for a message, and check what the protocol promises of it.
+ * errno is EPROTO if it breaks the promise, ETIME if none comes.
+ */
+int peer_receive(struct peer *peer, struct peer_msg *msg, int ms)
+{
+	int64_t end = hps_now() + ms;
+	const struct hps_hdr *hdr;
+	struct ibv_wc wc;
+
+	if (peer->slot >= 0)
+		post_receive(peer, peer->slot);
+	peer->slot = -1;
+	while (!ibv_poll_cq(peer->recv_cq, 1, &wc)) {
+		errno = ETIME;
+		if (hps_now() >= end)
+			return -1;
+		usleep(50);
+	}
+	errno = ECONNRESET;
+	if (wc.status != IBV_WC_SUCCESS)
+		return -1;
+	peer->slot = wc.wr_id;
+	hdr = (void *)(peer->mem + wc.wr_id * PEER_SLOT);
+	errno = EPROTO;
+	if (wc.byte_len < sizeof(*hdr) || wc.byte_len > ntohl(peer->hello.buf_size))
+		return -1;
+	msg->hdr = *hdr;
+	msg->hdr.len = ntohl(hdr->len);
+	msg->hdr.seq = ntohl(hdr->seq);
+	msg->hdr.credit = ntohl(hdr->credit);
+	msg->data = (const uint8_t *)(hdr + 1);
+	msg->len = wc.byte_len - sizeof(*hdr);
+	if (msg->hdr.flags || msg->hdr.pad || msg->hdr.len != msg->len ||
+	    msg->hdr.seq != peer->rx_seq++ || (int32_t)(msg->hdr.credit - peer->granted) < 0 ||
+	    msg->hdr.credit - peer->tx_used > ntohs(peer->theirs.window))
+		return -1;
+	peer->granted = msg->hdr.credit;
+	if (msg->hdr.type == HPS_MSG_DATA) {
+		if (!msg->len || peer->rx_data++ == peer->told)
+			return -1;
+	} else if (msg->len) {
+		return -1;
+	}
+	return 0;
+}
+
+bool peer_gone(struct peer *peer)
+{
+	return gone(peer, true);
+}
+
+void peer_disconnect(struct peer *peer)
+{
+	rdma_disconnect(peer->id);
+}
+
+void peer_free(struct peer *peer)
+{
+	if (peer->id) {
+		if (peer->id->qp)
+			rdma_destroy_qp(peer->id);
+		rdma_destroy_id(peer->id);
+	}
+	if (peer->listen_id)
+		rdma_destroy_id(peer->listen_id);
+	if (peer->mr)
+		ibv_dereg_mr(peer->mr);
+	if (peer->send_cq)
+		ibv_destroy_cq(peer->send_cq);
+	if (peer->recv_cq)
+		ibv_destroy_cq(peer->recv_cq);
+	if (peer->pd)
+		ibv_dealloc_pd(peer->pd);
+	if (peer->events)
+		rdma_destroy_event_channel(peer->events);
+	free(peer->mem);
+	memset(peer, 0, sizeof(*peer));
+}

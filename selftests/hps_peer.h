@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The other end of a connection, in user space: it speaks the protocol of
+ * af_hpsock/wire.h as well or as badly as a test wants.
+ */
+#ifndef HPS_PEER_H
+#define HPS_PEER_H
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+
+#include "../af_hpsock/wire.h"
+#include "hps_test.h"
+
+#define PEER_RECVS	64
+#define PEER_SLOT	(64 * 1024)
+
+struct peer {
+	struct rdma_event_channel *events;
+	struct rdma_cm_id *id, *listen_id;
+	struct ibv_cq *send_cq, *recv_cq;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	uint8_t *mem;		/* PEER_RECVS receive slots, then one to send from */
+	struct hps_hello hello;	/* what we said */
+	struct hps_hello theirs;
+	int reason;		/* enum hps_rej_reason, -1: none in the rejection */
+	int version;		/* of who rejected */
+	uint32_t tx_seq, rx_seq;
+	uint32_t tx_used;	/* DATA sent */
+	uint32_t granted;	/* to us */
+	uint32_t rx_data;	/* DATA received */
+	uint32_t told;		/* granted by us */
+	int slot;		/* that holds the last message, -1: none */
+	bool gone;		/* disconnected */
+};
+
+/* A message received; data points into the slot until the next is received */
+struct peer_msg {
+	struct hps_hdr hdr;	/* in our byte order */
+	const uint8_t *data;
+	uint32_t len;		/* bytes behind the header */
+};
+
+int peer_service_port(void);
+void peer_hello(struct peer *peer, int src_port, int dst_port);
+int peer_connect(struct peer *peer, struct hps_addr from, struct hps_addr to,
+		 const void *hello, size_t len);
+int peer_dial(struct peer *peer, const struct hps *t, const struct hps_addr *at);
+int peer_listen(struct peer *peer, struct hps_addr at);
+int peer_request(struct peer *peer);
+int peer_accept(struct peer *peer, const void *hello, size_t len);
+int peer_reject(struct peer *peer, const void *data, size_t len);
+int peer_raw(struct peer *peer, const void *msg, size_t len);
+int peer_send(struct peer *peer, int type, const void *data, uint32_t len);
+int peer_receive(struct peer *peer, struct peer_msg *msg, int ms);
+bool peer_gone(struct peer *peer);
+void peer_disconnect(struct peer *peer);
+void peer_free(struct peer *peer);
+
+#endif /* HPS_PEER_H */

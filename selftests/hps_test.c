@@ -1,0 +1,637 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Helpers of the stream tests. */
+#define HPS_NO_HARNESS
+#include "hps_test.h"
+
+#include <sys/syscall.h>
+#include <time.h>
+
+/* How long "nothing happens" is watched. */
+#define QUIET_MS 100
+
+static volatile sig_atomic_t caught;
+
+static long read_number(const char *path, long otherwise)
+{
+	FILE *f = fopen(path, "r");
+	long n;
+
+	if (!f)
+		return otherwise;
+	if (fscanf(f, "%ld", &n) != 1)
+		n = otherwise;
+	fclose(f);
+	return n;
+}
+
+long hps_env(const char *name, long otherwise)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? strtol(text, NULL, 0) : otherwise;
+}
+
+int hps_family(void)
+{
+	return hps_env("HPS_FAMILY",
+		       read_number("/sys/module/hpsock/parameters/family", AF_HPSOCK));
+}
+
+int hps_slow(void)
+{
+	long slow = hps_env("HPSOCK_SLOW", 1);
+
+	return slow < 1 ? 1 : slow;
+}
+
+/* Milliseconds after which what should have happened never will. */
+int hps_deadline(void)
+{
+	return 20000 * hps_slow();
+}
+
+static const char *env_text(const char *name, const char *otherwise)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? text : otherwise;
+}
+
+void hps_init(struct hps *t, bool rdma, int af)
+{
+	memset(t, 0, sizeof(*t));
+	t->rdma = rdma;
+	t->af = af;
+	t->domain = rdma ? hps_family() : af;
+	if (af == AF_INET) {
+		t->a = hps_parse(env_text("HPS_ADDR_A", "10.3.0.1"), 0);
+		t->b = hps_parse(env_text("HPS_ADDR_B", "10.3.0.2"), 0);
+	} else {
+		t->a = hps_parse(env_text("HPS_ADDR6_A", "fd03::1"), 0);
+		t->b = hps_parse(env_text("HPS_ADDR6_B", "fd03::2"), 0);
+	}
+	signal(SIGPIPE, SIG_IGN);
+}
+
+struct hps_addr hps_parse(const char *text, int port)
+{
+	struct hps_addr addr = { 0 };
+
+	if (inet_pton(AF_INET, text, &addr.in.sin_addr) == 1) {
+		addr.in.sin_family = AF_INET;
+		addr.len = sizeof(addr.in);
+	} else if (inet_pton(AF_INET6, text, &addr.in6.sin6_addr) == 1) {
+		addr.in6.sin6_family = AF_INET6;
+		addr.len = sizeof(addr.in6);
+	}
+	return hps_at(addr, port);
+}
+
+struct hps_addr hps_any(int af, int port)
+{
+	return hps_parse(af == AF_INET ? "0.0.0.0" : "::", port);
+}
+
+struct hps_addr hps_at(struct hps_addr addr, int port)
+{
+	if (addr.sa.sa_family == AF_INET6)
+		addr.in6.sin6_port = htons(port);
+	else
+		addr.in.sin_port = htons(port);
+	return addr;
+}
+
+/* The IPv4 address as an IPv6 one. */
+struct hps_addr hps_mapped(struct hps_addr addr)
+{
+	struct hps_addr to = hps_parse("::ffff:0.0.0.0", ntohs(addr.in.sin_port));
+
+	to.in6.sin6_addr.s6_addr32[3] = addr.in.sin_addr.s_addr;
+	return to;
+}
+
+int hps_port(const struct hps_addr *addr)
+{
+	return ntohs(addr->sa.sa_family == AF_INET6 ? addr->in6.sin6_port : addr->in.sin_port);
+}
+
+bool hps_same_host(const struct hps_addr *a, const struct hps_addr *b)
+{
+	if (a->len != b->len || a->sa.sa_family != b->sa.sa_family)
+		return false;
+	if (a->sa.sa_family == AF_INET6)
+		return IN6_ARE_ADDR_EQUAL(&a->in6.sin6_addr, &b->in6.sin6_addr);
+	return a->in.sin_addr.s_addr == b->in.sin_addr.s_addr;
+}
+
+bool hps_same(const struct hps_addr *a, const struct hps_addr *b)
+{
+	return hps_same_host(a, b) && hps_port(a) == hps_port(b);
+}
+
+struct hps_addr hps_name(int fd)
+{
+	struct hps_addr addr = { .len = sizeof(addr.ss) };
+
+	if (getsockname(fd, &addr.sa, &addr.len))
+		addr.len = 0;
+	return addr;
+}
+
+struct hps_addr hps_peer(int fd)
+{
+	struct hps_addr addr = { .len = sizeof(addr.ss) };
+
+	if (getpeername(fd, &addr.sa, &addr.len))
+		addr.len = 0;
+	return addr;
+}
+
+/* Is it a port that the kernel may choose by itself? */
+bool hps_ephemeral(int port)
+{
+	FILE *f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "r");
+	int low = 32768, high = 60999;
+
+	if (f) {
+		if (fscanf(f, "%d %d", &low, &high) != 2)
+			low = 1;
+		fclose(f);
+	}
+	return port >= low && port <= high;
+}
+
+int hps_socket(const struct hps *t, int flags)
+{
+	return socket(t->domain, SOCK_STREAM | flags, 0);
+}
+
+int hps_bind(int fd, struct hps_addr addr)
+{
+	return bind(fd, &addr.sa, addr.len);
+}
+
+int hps_connect(int fd, struct hps_addr addr)
+{
+	return connect(fd, &addr.sa, addr.len);
+}
+
+static int give_up(int fd)
+{
+	int err = errno;
+
+	if (fd >= 0)
+		close(fd);
+	errno = err;
+	return -1;
+}
+
+int hps_bound(const struct hps *t, int flags, struct hps_addr addr)
+{
+	int fd = hps_socket(t, flags);
+
+	if (fd < 0 || hps_bind(fd, addr))
+		return give_up(fd);
+	return fd;
+}
+
+/* A listener on B, and where it listens. */
+int hps_listen(const struct hps *t, int backlog, struct hps_addr *at)
+{
+	int fd = hps_bound(t, 0, t->b);
+
+	if (fd < 0 || listen(fd, backlog))
+		return give_up(fd);
+	*at = hps_name(fd);
+	return fd;
+}
+
+/* A socket bound to A, so that its bytes cross the wire. */
+int hps_client(const struct hps *t, int flags)
+{
+	return hps_bound(t, flags, t->a);
+}
+
+int hps_dial(const struct hps *t, struct hps_addr to)
+{
+	int fd = hps_client(t, 0);
+
+	if (fd < 0 || hps_connect(fd, to))
+		return give_up(fd);
+	return fd;
+}
+
+/* The same without waiting for the connection. */
+int hps_dial_nb(const struct hps *t, struct hps_addr to)
+{
+	int fd = hps_client(t, SOCK_NONBLOCK);
+
+	if (fd < 0 || (hps_connect(fd, to) && errno != EINPROGRESS))
+		return give_up(fd);
+	return fd;
+}
+
+int hps_accept(int listener)
+{
+	if (!(hps_wait(listener, POLLIN) & POLLIN)) {
+		errno = ETIME;
+		return -1;
+	}
+	return accept(listener, NULL, NULL);
+}
+
+int hps_pair(const struct hps *t, int *client, int *server)
+{
+	struct hps_addr at;
+	int listener = hps_listen(t, 1, &at);
+
+	*client = *server = -1;
+	if (listener < 0)
+		return -1;
+	*client = hps_dial(t, at);
+	if (*client >= 0)
+		*server = hps_accept(listener);
+	if (*client < 0 || *server < 0)
+		return give_up(listener);
+	return close(listener);
+}
+
+/* Close so that the peer is reset. */
+int hps_reset(int fd)
+{
+	struct linger on = { .l_onoff = 1 };
+
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &on, sizeof(on)))
+		return -1;
+	return close(fd);
+}
+
+/* An option's value; -1 where there is none. */
+int hps_opt(int fd, int level, int name)
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	return getsockopt(fd, level, name, &value, &len) ? -1 : value;
+}
+
+int hps_set(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+int hps_error(int fd)
+{
+	return hps_opt(fd, SOL_SOCKET, SO_ERROR);
+}
+
+int hps_inq(int fd)
+{
+	int bytes;
+
+	return ioctl(fd, FIONREAD, &bytes) ? -1 : bytes;
+}
+
+int hps_nonblock(int fd, bool on)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return fcntl(fd, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK);
+}
+
+void hps_buffers(int fd, int bytes)
+{
+	hps_set(fd, SOL_SOCKET, SO_SNDBUF, bytes);
+	hps_set(fd, SOL_SOCKET, SO_RCVBUF, bytes);
+}
+
+/* Milliseconds of a clock that never steps back. */
+int64_t hps_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
+/* The events, 0 where none came. */
+int hps_poll(int fd, int events, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+	int ret;
+
+	do {
+		ret = poll(&p, 1, ms);
+	} while (ret < 0 && errno == EINTR);
+	return ret > 0 ? p.revents : 0;
+}
+
+int hps_wait(int fd, int events)
+{
+	return hps_poll(fd, events, hps_deadline());
+}
+
+/* Wait until all of these events are there; what is there then. */
+int hps_wait_exactly(int fd, int want)
+{
+	int64_t end = hps_now() + hps_deadline();
+	int all = POLLIN | POLLOUT | POLLPRI | POLLRDHUP;
+	int have;
+
+	do {
+		/* Events there already end poll(): wait for those missing. */
+		have = hps_poll(fd, all, 0);
+		if ((have & want) == want)
+			return have;
+		hps_poll(fd, want & ~have, 5);
+	} while (hps_now() < end);
+	return have;
+}
+
+bool hps_quiet(int fd, int events)
+{
+	return !hps_poll(fd, events, QUIET_MS);
+}
+
+bool hps_until_inq(int fd, int bytes)
+{
+	int64_t end = hps_now() + hps_deadline();
+
+	while (hps_inq(fd) < bytes) {
+		if (hps_now() > end)
+			return false;
+		usleep(1000);
+	}
+	return true;
+}
+
+pid_t hps_tid(void)
+{
+	return syscall(SYS_gettid);
+}
+
+/* Wait until a thread, of whatever process, sleeps in a call. */
+void hps_until_blocked(pid_t tid)
+{
+	int64_t end = hps_now() + hps_deadline();
+	char path[64], state;
+	int asleep = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	while (asleep < 3 && hps_now() < end) {
+		f = fopen(path, "r");
+		if (!f)
+			return;
+		if (fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+			state = 0;
+		fclose(f);
+		asleep = state == 'S' ? asleep + 1 : 0;
+		usleep(2000);
+	}
+}
+
+static uint64_t mix(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15;
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+	return x ^ (x >> 31);
+}
+
+uint64_t hps_random(uint64_t *state)
+{
+	*state += 0x9e3779b97f4a7c15;
+	return mix(*state);
+}
+
+static uint8_t pattern(uint64_t at, uint64_t seed)
+{
+	return mix(at / 8 + (seed << 40)) >> at % 8 * 8;
+}
+
+void hps_fill(void *buf, size_t len, uint64_t at, uint64_t seed)
+{
+	uint8_t *p = buf;
+	uint64_t word;
+
+	for (; len && at % 8; len--, at++)
+		*p++ = pattern(at, seed);
+	for (; len >= 8; len -= 8, at += 8, p += 8) {
+		word = htole64(mix(at / 8 + (seed << 40)));
+		memcpy(p, &word, 8);
+	}
+	for (; len; len--, at++)
+		*p++ = pattern(at, seed);
+}
+
+/* Number of right bytes at the start of buf: len, if all are. */
+size_t hps_check(const void *buf, size_t len, uint64_t at, uint64_t seed)
+{
+	uint8_t want[4096];
+	size_t done = 0, n, i;
+
+	for (; done < len; done += n) {
+		n = len - done < sizeof(want) ? len - done : sizeof(want);
+		hps_fill(want, n, at + done, seed);
+		if (!memcmp(want, buf + done, n))
+			continue;
+		for (i = 0; want[i] == ((uint8_t *)buf)[done + i]; i++)
+			;
+		return done + i;
+	}
+	return len;
+}
+
+/* Send the first len bytes of a stream; how many were taken. */
+int64_t hps_push(int fd, uint64_t len, size_t chunk, uint64_t seed)
+{
+	uint8_t *buf = malloc(chunk);
+	uint64_t at = 0;
+	ssize_t n = 0;
+
+	while (at < len) {
+		size_t want = len - at < chunk ? len - at : chunk;
+
+		hps_fill(buf, want, at, seed);
+		n = send(fd, buf, want, MSG_NOSIGNAL);
+		if (n <= 0)
+			break;
+		at += n;
+	}
+	free(buf);
+	return at;
+}
+
+/*
+ * Receive the first len bytes of a stream, or up to its end; how many were
+ * right. errno is 0 at the end of the stream and EBADMSG at a wrong byte.
+ */
+int64_t hps_pull(int fd, uint64_t len, size_t chunk, uint64_t seed)
+{
+	uint8_t *buf = malloc(chunk);
+	int64_t at = 0;
+	int err = 0;
+
+	while ((uint64_t)at < len) {
+		size_t want = len - at < chunk ? len - at : chunk;
+		ssize_t n = recv(fd, buf, want, 0);
+		size_t right;
+
+		if (n <= 0) {
+			err = n ? errno : 0;
+			break;
+		}
+		right = hps_check(buf, n, at, seed);
+		at += right;
+		if (right < (size_t)n) {
+			err = EBADMSG;
+			break;
+		}
+	}
+	free(buf);
+	errno = err;
+	return at;
+}
+
+/*
+ * Send without waiting until nothing more is taken, not even after a while;
+ * how much was.
+ */
+int64_t hps_stuff(int fd, uint64_t at, uint64_t seed)
+{
+	static uint8_t buf[65536];
+	int64_t total = 0;
+	int refused = 0;
+	ssize_t n;
+
+	while (refused < 2) {
+		hps_fill(buf, sizeof(buf), at + total, seed);
+		n = send(fd, buf, sizeof(buf), MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n > 0) {
+			total += n;
+			refused = 0;
+		} else if (errno != EAGAIN) {
+			return -1;
+		} else if (!refused++) {
+			hps_poll(fd, POLLOUT, QUIET_MS);
+		}
+	}
+	return total;
+}
+
+pid_t hps_fork(void)
+{
+	pid_t parent = getpid(), pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(1);
+	}
+	return pid;
+}
+
+/* How a child ended: its status, or 128 and the signal. */
+int hps_reap(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, 0) != pid)
+		return -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void count_signal(int sig)
+{
+	(void)sig;
+	caught++;
+}
+
+void hps_catch(int sig, int flags)
+{
+	struct sigaction sa = { .sa_handler = count_signal, .sa_flags = flags };
+
+	caught = 0;
+	sigaction(sig, &sa, NULL);
+}
+
+/* Signals caught since last asked. */
+int hps_caught(void)
+{
+	int n = caught;
+
+	caught = 0;
+	return n;
+}
+
+static void *call_thread(void *arg)
+{
+	struct hps_call *call = arg;
+	int64_t start = hps_now();
+
+	call->tid = hps_tid();
+	errno = 0;
+	call->ret = call->fn(call);
+	call->err = errno;
+	call->took = hps_now() - start;
+	call->done = true;
+	return NULL;
+}
+
+void hps_start(struct hps_call *call)
+{
+	call->done = false;
+	call->tid = 0;
+	if (pthread_create(&call->thread, NULL, call_thread, call))
+		abort();
+}
+
+/* Start it and wait until it sleeps. */
+void hps_block(struct hps_call *call)
+{
+	hps_start(call);
+	while (!call->tid)
+		usleep(100);
+	hps_until_blocked(call->tid);
+}
+
+/* Wait for its end. */
+bool hps_done(struct hps_call *call)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += hps_deadline() / 1000;
+	return !pthread_timedjoin_np(call->thread, NULL, &end);
+}
+
+long hps_recv_call(struct hps_call *call)
+{
+	return recv(call->fd, call->buf, call->len, call->arg);
+}
+
+long hps_send_call(struct hps_call *call)
+{
+	return send(call->fd, call->buf, call->len, call->arg | MSG_NOSIGNAL);
+}
+
+long hps_accept_call(struct hps_call *call)
+{
+	return accept(call->fd, NULL, NULL);
+}
+
+/* arg: the events; gives what came. */
+long hps_poll_call(struct hps_call *call)
+{
+	struct pollfd p = { .fd = call->fd, .events = call->arg };
+
+	return poll(&p, 1, hps_deadline()) == 1 ? p.revents : -1;
+}
+
+void *hps_unmapped(void)
+{
+	return (void *)8;
+}

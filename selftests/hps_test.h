@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the stream tests share. Each test runs as four variants: TCP and
+ * AF_HPSOCK, each with IPv4 and with IPv6 addresses, and expects the same of
+ * all of them. Where AF_HPSOCK differs on purpose, the test asks self->t.rdma
+ * and a comment there says why.
+ *
+ * Two hosts are assumed, A and B, whose addresses the environment tells:
+ * HPS_ADDR_A, HPS_ADDR_B, HPS_ADDR6_A, HPS_ADDR6_B. Servers listen on B,
+ * clients connect from A. Both may well be one kernel with a wire between two
+ * of its devices. HPSOCK_SLOW multiplies every deadline.
+ */
+#ifndef HPS_TEST_H
+#define HPS_TEST_H
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef HPS_NO_HARNESS
+#include <kselftest_harness.h>
+#endif
+#include <linux/hpsock.h>
+
+struct hps_addr {
+	socklen_t len;
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+		struct sockaddr_storage ss;
+	};
+};
+
+/* What a variant tests. */
+struct hps {
+	bool rdma;		/* AF_HPSOCK and not TCP */
+	int domain;		/* first argument of socket() */
+	int af;			/* family of the addresses */
+	struct hps_addr a, b;	/* client's and server's host, port 0 */
+};
+
+int hps_family(void);
+int hps_slow(void);
+int hps_deadline(void);
+long hps_env(const char *name, long otherwise);
+void hps_init(struct hps *t, bool rdma, int af);
+
+/* Addresses */
+struct hps_addr hps_parse(const char *text, int port);
+struct hps_addr hps_any(int af, int port);
+struct hps_addr hps_at(struct hps_addr addr, int port);
+struct hps_addr hps_mapped(struct hps_addr addr);
+int hps_port(const struct hps_addr *addr);
+bool hps_same(const struct hps_addr *a, const struct hps_addr *b);
+bool hps_same_host(const struct hps_addr *a, const struct hps_addr *b);
+struct hps_addr hps_name(int fd);
+struct hps_addr hps_peer(int fd);
+bool hps_ephemeral(int port);
+
+/* Sockets: a descriptor, or -1 and errno */
+int hps_socket(const struct hps *t, int flags);
+int hps_bind(int fd, struct hps_addr addr);
+int hps_connect(int fd, struct hps_addr addr);
+int hps_bound(const struct hps *t, int flags, struct hps_addr addr);
+int hps_listen(const struct hps *t, int backlog, struct hps_addr *at);
+int hps_client(const struct hps *t, int flags);
+int hps_dial(const struct hps *t, struct hps_addr to);
+int hps_dial_nb(const struct hps *t, struct hps_addr to);
+int hps_accept(int listener);
+int hps_pair(const struct hps *t, int *client, int *server);
+int hps_reset(int fd);
+int hps_opt(int fd, int level, int name);
+int hps_set(int fd, int level, int name, int value);
+int hps_error(int fd);
+int hps_inq(int fd);
+int hps_nonblock(int fd, bool on);
+void hps_buffers(int fd, int bytes);
+
+/* Waiting */
+int64_t hps_now(void);
+int hps_poll(int fd, int events, int ms);
+int hps_wait(int fd, int events);
+bool hps_quiet(int fd, int events);
+bool hps_until_inq(int fd, int bytes);
+void hps_until_blocked(pid_t tid);
+pid_t hps_tid(void);
+
+/* Bytes: byte i of stream "seed" is known, wherever it is looked at */
+void hps_fill(void *buf, size_t len, uint64_t at, uint64_t seed);
+size_t hps_check(const void *buf, size_t len, uint64_t at, uint64_t seed);
+int64_t hps_push(int fd, uint64_t len, size_t chunk, uint64_t seed);
+int64_t hps_pull(int fd, uint64_t len, size_t chunk, uint64_t seed);
+int64_t hps_stuff(int fd, uint64_t at, uint64_t seed);
+uint64_t hps_random(uint64_t *state);
+
+/* An address where no memory is */
+void *hps_unmapped(void);
+
+/* Children and signals */
+pid_t hps_fork(void);
+int hps_reap(pid_t pid);
+void hps_catch(int sig, int flags);
+int hps_caught(void);
+
+/* A thread that makes one call, and what came of it. */
+struct hps_call {
+	pthread_t thread;
+	_Atomic pid_t tid;
+	atomic_bool done;
+	long (*fn)(struct hps_call *call);
+	int fd;
+	int arg;
+	void *buf;
+	size_t len;
+	long ret;
+	int err;
+	int64_t took;
+};
+
+void hps_start(struct hps_call *call);
+void hps_block(struct hps_call *call);
+bool hps_done(struct hps_call *call);
+long hps_recv_call(struct hps_call *call);
+long hps_send_call(struct hps_call *call);
+long hps_accept_call(struct hps_call *call);
+long hps_poll_call(struct hps_call *call);
+
+/* The call fails with this errno; 0 means that it succeeds. */
+#define __HPS_ERRNO(_err, _call, _assert) do {				\
+	int __want = (_err);						\
+	int __got = (long)(_call) == -1 ? errno : 0;			\
+	if (__got != __want) {						\
+		TH_LOG("%s: %s instead of %s", #_call,			\
+		       strerrorname_np(__got), strerrorname_np(__want));\
+		_metadata->exit_code = KSFT_FAIL;			\
+		if (_assert)						\
+			__bail(1, _metadata);				\
+	}								\
+} while (0)
+
+#define EXPECT_ERRNO(_err, _call) __HPS_ERRNO(_err, _call, 0)
+#define ASSERT_ERRNO(_err, _call) __HPS_ERRNO(_err, _call, 1)
+#define EXPECT_OK(_call) __HPS_ERRNO(0, _call, 0)
+#define ASSERT_OK(_call) __HPS_ERRNO(0, _call, 1)
+
+/* These events are there at once, and no others */
+#define EXPECT_POLL(_want, _fd)						\
+	EXPECT_EQ(_want, hps_poll(_fd, POLLIN | POLLOUT | POLLPRI | POLLRDHUP, 0))
+
+/* Wait for these events, and see no others then */
+#define EXPECT_WAIT(_want, _fd)						\
+	EXPECT_EQ(_want, hps_wait_exactly(_fd, _want))
+int hps_wait_exactly(int fd, int want);
+
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT (30 * hps_slow())
+
+/* The four variants of a fixture. */
+#define HPS_VARIANTS(_fixture)						\
+	FIXTURE_VARIANT(_fixture) {					\
+		bool rdma;						\
+		int af;							\
+	};								\
+	FIXTURE_VARIANT_ADD(_fixture, inet) { false, AF_INET };		\
+	FIXTURE_VARIANT_ADD(_fixture, inet6) { false, AF_INET6 };	\
+	FIXTURE_VARIANT_ADD(_fixture, hpsock) { true, AF_INET };	\
+	FIXTURE_VARIANT_ADD(_fixture, hpsock6) { true, AF_INET6 }
+
+/* Only sockets that the test makes. */
+#define HPS_FIXTURE(_fixture)						\
+	FIXTURE(_fixture) {						\
+		struct hps t;						\
+	};								\
+	HPS_VARIANTS(_fixture);						\
+	FIXTURE_SETUP(_fixture)						\
+	{								\
+		hps_init(&self->t, variant->rdma, variant->af);		\
+	}								\
+	FIXTURE_TEARDOWN(_fixture) { }
+
+/* A connection: c was connected, s was accepted. */
+#define HPS_PAIR_FIXTURE(_fixture)					\
+	FIXTURE(_fixture) {						\
+		struct hps t;						\
+		int c, s;						\
+	};								\
+	HPS_VARIANTS(_fixture);						\
+	FIXTURE_SETUP(_fixture)						\
+	{								\
+		hps_init(&self->t, variant->rdma, variant->af);		\
+		ASSERT_OK(hps_pair(&self->t, &self->c, &self->s));	\
+	}								\
+	FIXTURE_TEARDOWN(_fixture) { }
+
+#endif /* HPS_TEST_H */

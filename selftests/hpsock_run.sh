@@ -1,0 +1,113 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# hpsock_run: which sockets it converts, and how it stands in for the program.
+set -u
+cd "$(dirname "$0")" || exit 1
+
+run=$PWD/../tools/hpsock_run
+domain=$PWD/build/tool_domain
+family=$(cat /sys/module/hpsock/parameters/family)
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+stream=1 dgram=2 raw=3
+nonblock=0x800 cloexec=0x80000
+tcp=6 icmp=1 mptcp=262
+inet=2 inet6=10 unix=1
+
+n=0 failures=0
+
+# is NAME EXPECTED COMMAND...: the command prints that, and nothing else.
+is()
+{
+	local name=$1 expected=$2 got
+	shift 2
+	got=$("$@" 2>&1)
+	n=$((n + 1))
+	if [ "$got" = "$expected" ]; then
+		echo "ok $n $name"
+	else
+		echo "not ok $n $name"
+		echo "# expected: $expected"
+		echo "# got: $got"
+		failures=$((failures + 1))
+	fi
+}
+
+# The status of a command, and nothing of what it says.
+status() { "$@" >/dev/null 2>&1; echo $?; }
+
+same() { is "$1" "$("$domain" "${@:2}" 2>&1)" "$run" "$domain" "${@:2}"; }
+
+# A family that no kernel has sockets of, in place of ours.
+without_family()
+{
+	echo 28 >"$tmp/family"
+	# shellcheck disable=SC2016 # for the inner shell
+	unshare -m sh -c 'mount --bind "$1" "$2" && shift 2 && "$@"' sh \
+		"$tmp/family" /sys/module/hpsock/parameters/family "$@"
+}
+
+converted()
+{
+	is 'IPv4' "$family 1 6" "$run" "$domain" $inet $stream 0
+	is 'IPv6' "$family 1 6" "$run" "$domain" $inet6 $stream 0
+	is 'IPPROTO_TCP' "$family 1 6" "$run" "$domain" $inet $stream $tcp
+	is 'flags stay' "$family 1 6 nonblock cloexec" \
+		"$run" "$domain" $inet6 $((stream | nonblock | cloexec)) $tcp
+}
+
+not_converted()
+{
+	same 'datagrams stay' $inet $dgram 0
+	same 'IPv6 datagrams stay' $inet6 $dgram 17
+	same 'Unix sockets stay' $unix $stream 0
+	same 'raw sockets stay' $inet $raw $icmp
+	same 'MPTCP stays' $inet $stream $mptcp
+	same 'a wrong type stays wrong' $inet 77 0
+}
+
+launcher()
+{
+	local lib=$PWD/../tools/libhpsock_run.so
+	# Any library that is loaded by its full name will do.
+	local other
+	other=$(ldd "$domain" | sed -n 's/.*=> \([^ ]*libc\.[^ ]*\).*/\1/p')
+	lib=$(readlink -f "$lib")
+
+	is 'a child inherits it' "$family 1 6" "$run" sh -c "$domain 2 1 0; exit 0"
+	is 'nested' "$family 1 6" "$run" "$run" "$domain" $inet $stream 0
+	# shellcheck disable=SC2016 # for the inner shell
+	is 'a preload stays in front' "$other:$lib" \
+		env LD_PRELOAD="$other" "$run" sh -c 'echo "$LD_PRELOAD"'
+	is 'through a symbolic link' "$family 1 6" "$tmp/link" "$domain" $inet $stream 0
+	is 'arguments stay' '<a b><*>' "$run" printf '<%s>' 'a b' '*'
+	is 'status of the program' 42 status "$run" sh -c 'exit 42'
+	# shellcheck disable=SC2016 # for the inner shell
+	is 'death of the program' 143 status "$run" sh -c 'kill $$'
+	is 'no such program' 127 status "$run" "$tmp/none"
+	is 'no program' 2 status "$run"
+	is 'unknown option' 2 status "$run" -x true
+	is 'library not found' 1 status "$tmp/hpsock_run" true
+}
+
+no_family()
+{
+	is 'refuses without the family' 1 status without_family "$run" touch "$tmp/ran"
+	is 'and does not start the program' 2 status ls "$tmp/ran"
+	is 'and says why' 'hpsock_run: socket family 28: Address family not supported by protocol' \
+		sh -c '"$@" 2>&1 | head -n 1' sh \
+		unshare -m sh -c "mount --bind $tmp/family /sys/module/hpsock/parameters/family && $run true"
+	is 'the program sees the error' EAFNOSUPPORT \
+		without_family env LD_PRELOAD="$PWD/../tools/libhpsock_run.so" "$domain" $inet $stream 0
+}
+
+ln -s "$run" "$tmp/link"
+cp "$run" "$tmp/hpsock_run"
+echo 'TAP version 13'
+converted
+not_converted
+launcher
+no_family
+echo "1..$n"
+[ $failures -eq 0 ]

@@ -1,0 +1,674 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The ends of a connection: shutdown, close, reset, and what is left after. */
+#include "hps_test.h"
+
+HPS_PAIR_FIXTURE(close)
+
+static char buf[1 << 20];
+
+static void linger(int fd, int seconds)
+{
+	struct linger on = { .l_onoff = 1, .l_linger = seconds };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &on, sizeof(on));
+}
+
+static long close_call(struct hps_call *call)
+{
+	return close(call->fd);
+}
+
+TEST_F(close, half_closed)
+{
+	ASSERT_EQ(1000, hps_push(self->c, 1000, 1000, 1));
+	ASSERT_OK(shutdown(self->c, SHUT_WR));
+	EXPECT_EQ(1000, hps_pull(self->s, 2000, 2000, 1));
+	EXPECT_EQ(0, errno);
+	/* The other half lives on. */
+	ASSERT_EQ(10000, hps_push(self->s, 10000, 1000, 2));
+	EXPECT_EQ(10000, hps_pull(self->c, 10000, 1000, 2));
+	ASSERT_EQ(10000, hps_push(self->s, 10000, 1000, 3));
+	ASSERT_OK(close(self->s));
+	EXPECT_EQ(10000, hps_pull(self->c, 20000, 1000, 3));
+	EXPECT_EQ(0, errno);
+}
+
+TEST_F(close, half_closed_by_server)
+{
+	ASSERT_OK(shutdown(self->s, SHUT_WR));
+	EXPECT_EQ(0, recv(self->c, buf, 1, 0));
+	ASSERT_EQ(10000, hps_push(self->c, 10000, 1000, 2));
+	EXPECT_EQ(10000, hps_pull(self->s, 10000, 1000, 2));
+	ASSERT_OK(close(self->c));
+	EXPECT_EQ(0, recv(self->s, buf, 1, 0));
+}
+
+TEST_F(close, end_stays)
+{
+	int i;
+
+	ASSERT_EQ(3, send(self->c, "abc", 3, 0));
+	ASSERT_OK(close(self->c));
+	EXPECT_EQ(3, recv(self->s, buf, 10, MSG_WAITALL));
+	for (i = 0; i < 5; i++) {
+		EXPECT_EQ(0, recv(self->s, buf, 10, 0));
+		EXPECT_EQ(0, recv(self->s, buf, 10, MSG_DONTWAIT));
+		EXPECT_EQ(0, recv(self->s, buf, 10, MSG_PEEK));
+		EXPECT_EQ(0, read(self->s, buf, 10));
+	}
+	EXPECT_EQ(0, hps_error(self->s));
+	EXPECT_NE(0, hps_peer(self->s).len);
+}
+
+TEST_F(close, send_after_shutdown)
+{
+	ASSERT_OK(shutdown(self->c, SHUT_WR));
+	hps_catch(SIGPIPE, 0);
+	EXPECT_ERRNO(EPIPE, send(self->c, "x", 1, 0));
+	EXPECT_EQ(1, hps_caught());
+	EXPECT_ERRNO(EPIPE, write(self->c, "x", 1));
+	EXPECT_EQ(1, hps_caught());
+	EXPECT_ERRNO(EPIPE, send(self->c, "x", 1, MSG_NOSIGNAL));
+	EXPECT_EQ(0, hps_caught());
+	EXPECT_ERRNO(EPIPE, send(self->c, "", 0, MSG_NOSIGNAL));
+	EXPECT_ERRNO(EPIPE, send(self->c, "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL));
+	EXPECT_EQ(0, hps_error(self->c));
+}
+
+TEST_F(close, shutdown_arguments)
+{
+	EXPECT_ERRNO(EINVAL, shutdown(self->c, 3));
+	EXPECT_ERRNO(EINVAL, shutdown(self->c, -1));
+	EXPECT_OK(shutdown(self->c, SHUT_WR));
+	EXPECT_OK(shutdown(self->c, SHUT_WR));
+	EXPECT_OK(shutdown(self->c, SHUT_RD));
+	EXPECT_OK(shutdown(self->c, SHUT_RD));
+	EXPECT_OK(shutdown(self->c, SHUT_RDWR));
+}
+
+TEST_F(close, both_shut)
+{
+	ASSERT_OK(shutdown(self->c, SHUT_WR));
+	EXPECT_EQ(0, recv(self->s, buf, 1, 0));
+	ASSERT_OK(shutdown(self->s, SHUT_WR));
+	EXPECT_EQ(0, recv(self->c, buf, 1, 0));
+	EXPECT_TRUE(hps_wait(self->s, POLLHUP) & POLLHUP);
+	/* c, which ended first, may still wait for stragglers, but is over too. */
+	EXPECT_ERRNO(ENOTCONN, shutdown(self->c, SHUT_WR));
+	EXPECT_EQ(0, hps_peer(self->c).len);
+	EXPECT_EQ(0, recv(self->c, buf, 1, 0));
+	EXPECT_EQ(0, recv(self->s, buf, 1, 0));
+	EXPECT_ERRNO(EPIPE, send(self->c, "x", 1, MSG_NOSIGNAL));
+	EXPECT_ERRNO(EPIPE, send(self->s, "x", 1, MSG_NOSIGNAL));
+	EXPECT_EQ(0, hps_error(self->c));
+	EXPECT_EQ(0, hps_error(self->s));
+	EXPECT_ERRNO(EISCONN, hps_connect(self->c, self->t.b));
+}
+
+TEST_F(close, both_shut_at_once)
+{
+	struct hps_addr at;
+	int l = hps_listen(&self->t, 1, &at);
+	int c, s, i;
+
+	ASSERT_OK(l);
+	for (i = 0; i < 30; i++) {
+		c = hps_dial(&self->t, at);
+		ASSERT_OK(c);
+		s = hps_accept(l);
+		ASSERT_OK(s);
+		ASSERT_EQ(500, hps_push(c, 500, 500, i));
+		ASSERT_EQ(600, hps_push(s, 600, 600, i + 100));
+		ASSERT_OK(shutdown(s, SHUT_WR));
+		ASSERT_OK(shutdown(c, SHUT_WR));
+		EXPECT_EQ(600, hps_pull(c, 1000, 1000, i + 100));
+		EXPECT_EQ(0, errno);
+		EXPECT_EQ(500, hps_pull(s, 1000, 1000, i));
+		EXPECT_EQ(0, errno);
+		EXPECT_EQ(0, hps_error(c));
+		EXPECT_EQ(0, hps_error(s));
+		ASSERT_OK(close(i % 2 ? c : s));
+		ASSERT_OK(close(i % 2 ? s : c));
+	}
+}
+
+TEST_F(close, both_close_at_once)
+{
+	struct hps_addr at;
+	int l = hps_listen(&self->t, 1, &at);
+	int i;
+
+	ASSERT_OK(l);
+	for (i = 0; i < 30; i++) {
+		struct hps_call call[2] = { { .fn = close_call }, { .fn = close_call } };
+
+		call[0].fd = hps_dial(&self->t, at);
+		ASSERT_OK(call[0].fd);
+		call[1].fd = hps_accept(l);
+		ASSERT_OK(call[1].fd);
+		hps_start(&call[i % 2]);
+		hps_start(&call[1 - i % 2]);
+		ASSERT_TRUE(hps_done(&call[0]));
+		ASSERT_TRUE(hps_done(&call[1]));
+		EXPECT_EQ(0, call[0].ret);
+		EXPECT_EQ(0, call[1].ret);
+	}
+}
+
+TEST_F(close, shutdown_read)
+{
+	ASSERT_OK(shutdown(self->s, SHUT_RD));
+	EXPECT_EQ(0, recv(self->s, buf, 1, 0));
+	EXPECT_EQ(0, recv(self->s, buf, 1, MSG_DONTWAIT));
+	/* The peer does not know. What it sends is there all the same. */
+	EXPECT_EQ(3, send(self->c, "abc", 3, 0));
+	EXPECT_TRUE(hps_until_inq(self->s, 3));
+	EXPECT_EQ(3, recv(self->s, buf, 10, 0));
+	EXPECT_EQ(0, recv(self->s, buf, 10, 0));
+	EXPECT_EQ(3, send(self->s, "def", 3, 0));
+	EXPECT_EQ(3, recv(self->c, buf, 10, 0));
+}
+
+TEST_F(close, shutdown_read_with_data)
+{
+	ASSERT_EQ(3, send(self->c, "abc", 3, 0));
+	ASSERT_TRUE(hps_until_inq(self->s, 3));
+	ASSERT_OK(shutdown(self->s, SHUT_RD));
+	EXPECT_EQ(3, recv(self->s, buf, 10, 0));
+	EXPECT_EQ(0, recv(self->s, buf, 10, 0));
+}
+
+/* With both halves closed on this side, data is an error of the sender's. */
+TEST_F(close, data_after_shutdown_both)
+{
+	ASSERT_OK(shutdown(self->s, SHUT_RDWR));
+	EXPECT_EQ(0, recv(self->c, buf, 1, 0));
+	EXPECT_EQ(3, send(self->c, "abc", 3, 0));
+	EXPECT_TRUE(hps_wait(self->c, POLLERR) & POLLERR);
+	EXPECT_ERRNO(EPIPE, send(self->c, "x", 1, MSG_NOSIGNAL));
+	EXPECT_ERRNO(ECONNRESET, recv(self->s, buf, 1, 0));
+	EXPECT_EQ(0, recv(self->s, buf, 1, 0));
+}
+
+TEST_F(close, unread_data_resets)
+{
+	ASSERT_EQ(3, send(self->c, "abc", 3, 0));
+	ASSERT_TRUE(hps_until_inq(self->s, 3));
+	ASSERT_OK(close(self->s));
+	EXPECT_TRUE(hps_wait(self->c, POLLERR) & POLLERR);
+	EXPECT_ERRNO(ECONNRESET, recv(self->c, buf, 1, 0));
+	EXPECT_EQ(0, recv(self->c, buf, 1, 0));
+	EXPECT_ERRNO(EPIPE, send(self->c, "x", 1, MSG_NOSIGNAL));
+	EXPECT_EQ(0, hps_error(self->c));
+	EXPECT_EQ(0, hps_peer(self->c).len);
+	EXPECT_ERRNO(ENOTCONN, shutdown(self->c, SHUT_RDWR));
+}
+
+/* What has arrived before a reset can still be read. */
+TEST_F(close, unread_data_both_ways)
+{
+	ASSERT_EQ(5000, hps_push(self->s, 5000, 5000, 1));
+	ASSERT_EQ(3, send(self->c, "abc", 3, 0));
+	ASSERT_TRUE(hps_until_inq(self->s, 3));
+	ASSERT_TRUE(hps_until_inq(self->c, 5000));
+	ASSERT_OK(close(self->s));
+	EXPECT_TRUE(hps_wait(self->c, POLLERR) & POLLERR);
+	EXPECT_EQ(5000, hps_pull(self->c, 6000, 6000, 1));
+	EXPECT_EQ(ECONNRESET, errno);
+	EXPECT_EQ(0, recv(self->c, buf, 1, 0));
+}
+
+TEST_F(close, linger_0)
+{
+	ASSERT_OK(hps_reset(self->c));
+	EXPECT_TRUE(hps_wait(self->s, POLLERR) & POLLERR);
+	EXPECT_ERRNO(ECONNRESET, recv(self->s, buf, 1, 0));
+	EXPECT_EQ(0, recv(self->s, buf, 1, 0));
+}
+
+TEST_F(close, reset_told_by_send)
+{
+	ASSERT_OK(hps_reset(self->c));
+	EXPECT_TRUE(hps_wait(self->s, POLLERR) & POLLERR);
+	hps_catch(SIGPIPE, 0);
+	EXPECT_ERRNO(ECONNRESET, send(self->s, "x", 1, 0));
+	EXPECT_EQ(0, hps_caught());
+	EXPECT_ERRNO(EPIPE, send(self->s, "x", 1, 0));
+	EXPECT_EQ(1, hps_caught());
+	EXPECT_EQ(0, recv(self->s, buf, 1, 0));
+	EXPECT_EQ(0, hps_error(self->s));
+}
+
+TEST_F(close, reset_told_by_so_error)
+{
+	struct hps_addr name = hps_name(self->s), after;
+
+	ASSERT_OK(hps_reset(self->c));
+	EXPECT_TRUE(hps_wait(self->s, POLLERR) & POLLERR);
+	EXPECT_EQ(ECONNRESET, hps_error(self->s));
+	EXPECT_EQ(0, hps_error(self->s));
+	EXPECT_EQ(0, recv(self->s, buf, 1, 0));
+	EXPECT_ERRNO(EPIPE, send(self->s, "x", 1, MSG_NOSIGNAL));
+	after = hps_name(self->s);
+	EXPECT_TRUE(hps_same(&name, &after));
+	EXPECT_EQ(0, hps_peer(self->s).len);
+	EXPECT_ERRNO(EISCONN, hps_connect(self->s, self->t.a));
+	EXPECT_OK(hps_set(self->s, SOL_SOCKET, SO_KEEPALIVE, 1));
+}
+
+TEST_F(close, reset_of_full)
+{
+	ASSERT_LT(0, hps_stuff(self->c, 0, 1));
+	ASSERT_LT(0, hps_stuff(self->s, 0, 2));
+	ASSERT_OK(hps_reset(self->c));
+	EXPECT_TRUE(hps_wait(self->s, POLLERR) & POLLERR);
+	EXPECT_LT(0, hps_pull(self->s, INT64_MAX, 65536, 1));
+	EXPECT_EQ(ECONNRESET, errno);
+}
+
+/* After the end, the first byte brings the reset that the second one meets. */
+TEST_F(close, send_after_peer_closed)
+{
+	ASSERT_OK(close(self->s));
+	EXPECT_EQ(0, recv(self->c, buf, 1, 0));
+	EXPECT_EQ(1, send(self->c, "x", 1, 0));
+	EXPECT_TRUE(hps_wait(self->c, POLLERR) & POLLERR);
+	hps_catch(SIGPIPE, 0);
+	EXPECT_ERRNO(EPIPE, send(self->c, "x", 1, 0));
+	EXPECT_EQ(1, hps_caught());
+	EXPECT_EQ(0, recv(self->c, buf, 1, 0));
+	EXPECT_EQ(0, hps_error(self->c));
+}
+
+TEST_F(close, so_error_after_peer_closed)
+{
+	ASSERT_OK(close(self->s));
+	EXPECT_EQ(0, recv(self->c, buf, 1, 0));
+	EXPECT_EQ(1, send(self->c, "x", 1, 0));
+	EXPECT_TRUE(hps_wait(self->c, POLLERR) & POLLERR);
+	EXPECT_EQ(EPIPE, hps_error(self->c));
+	EXPECT_EQ(0, hps_error(self->c));
+	EXPECT_EQ(0, recv(self->c, buf, 1, 0));
+}
+
+/* The data that nobody wants any more has not been read by the sender's end. */
+TEST_F(close, data_on_its_way_to_closed)
+{
+	ASSERT_EQ(1000, hps_push(self->s, 1000, 1000, 1));
+	ASSERT_OK(close(self->s));
+	ASSERT_TRUE(hps_until_inq(self->c, 1000));
+	EXPECT_TRUE(hps_wait(self->c, POLLRDHUP) & POLLRDHUP);
+	EXPECT_EQ(1, send(self->c, "x", 1, 0));
+	EXPECT_TRUE(hps_wait(self->c, POLLERR) & POLLERR);
+	EXPECT_EQ(1000, hps_pull(self->c, 2000, 2000, 1));
+}
+
+TEST_F(close, unsent_data_arrives)
+{
+	int64_t sent = hps_stuff(self->c, 0, 1);
+
+	ASSERT_LT(0, sent);
+	ASSERT_OK(close(self->c));
+	EXPECT_EQ(sent, hps_pull(self->s, INT64_MAX, 65536, 1));
+	EXPECT_EQ(0, errno);
+}
+
+TEST_F(close, unsent_data_arrives_late)
+{
+	int64_t sent = hps_stuff(self->c, 0, 1);
+	int c2, s2;
+
+	ASSERT_LT(0, sent);
+	ASSERT_OK(close(self->c));
+	/* The closed one does not stand in the way of others. */
+	ASSERT_OK(hps_pair(&self->t, &c2, &s2));
+	ASSERT_EQ(3000, hps_push(c2, 3000, 100, 2));
+	ASSERT_EQ(3000, hps_pull(s2, 3000, 100, 2));
+	EXPECT_EQ(sent, hps_pull(self->s, INT64_MAX, 1000, 1));
+	EXPECT_EQ(0, errno);
+}
+
+TEST_F(close, shutdown_with_unsent_data)
+{
+	int64_t sent = hps_stuff(self->c, 0, 1);
+
+	ASSERT_LT(0, sent);
+	ASSERT_OK(shutdown(self->c, SHUT_WR));
+	EXPECT_ERRNO(EPIPE, send(self->c, "x", 1, MSG_NOSIGNAL));
+	ASSERT_EQ(100, hps_push(self->s, 100, 100, 2));
+	EXPECT_EQ(sent, hps_pull(self->s, INT64_MAX, 65536, 1));
+	EXPECT_EQ(0, errno);
+	EXPECT_EQ(100, hps_pull(self->c, 100, 100, 2));
+}
+
+TEST_F(close, does_not_wait)
+{
+	int64_t start;
+
+	ASSERT_LT(0, hps_stuff(self->c, 0, 1));
+	start = hps_now();
+	ASSERT_OK(close(self->c));
+	EXPECT_GT(1000 * hps_slow(), hps_now() - start);
+}
+
+TEST_F(close, linger_in_vain)
+{
+	int64_t sent = hps_stuff(self->c, 0, 1), start;
+
+	ASSERT_LT(0, sent);
+	linger(self->c, 1);
+	start = hps_now();
+	ASSERT_OK(close(self->c));
+	EXPECT_LE(990, hps_now() - start);
+	/* The time is over, the data is not lost. */
+	EXPECT_EQ(sent, hps_pull(self->s, INT64_MAX, 65536, 1));
+	EXPECT_EQ(0, errno);
+}
+
+TEST_F(close, linger_until_delivered)
+{
+	struct hps_call call = { .fn = close_call, .fd = self->c };
+	int64_t sent = hps_stuff(self->c, 0, 1);
+
+	ASSERT_LT(0, sent);
+	linger(self->c, 1000);
+	hps_block(&call);
+	EXPECT_FALSE(call.done);
+	EXPECT_EQ(sent, hps_pull(self->s, INT64_MAX, 65536, 1));
+	EXPECT_EQ(0, errno);
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(0, call.ret);
+}
+
+TEST_F(close, linger_with_nothing)
+{
+	int64_t start = hps_now();
+
+	linger(self->c, 1000);
+	ASSERT_EQ(100, hps_push(self->c, 100, 100, 1));
+	ASSERT_OK(close(self->c));
+	EXPECT_GT(hps_deadline(), hps_now() - start);
+	EXPECT_EQ(100, hps_pull(self->s, 200, 200, 1));
+}
+
+TEST_F(close, linger_nonblocking)
+{
+	int64_t start;
+
+	ASSERT_LT(0, hps_stuff(self->c, 0, 1));
+	ASSERT_OK(hps_nonblock(self->c, true));
+	linger(self->c, 1);
+	start = hps_now();
+	ASSERT_OK(close(self->c));
+	/* O_NONBLOCK is of no account here. */
+	EXPECT_LE(990, hps_now() - start);
+}
+
+TEST_F(close, linger_reset)
+{
+	struct hps_call call = { .fn = close_call, .fd = self->c };
+
+	ASSERT_LT(0, hps_stuff(self->c, 0, 1));
+	linger(self->c, 1000);
+	hps_block(&call);
+	ASSERT_OK(close(self->s));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(0, call.ret);
+}
+
+/* Another thread sleeps in a call: close() by itself does not wake it. */
+TEST_F(close, under_recv)
+{
+	struct hps_call call = { .fn = hps_recv_call, .fd = self->s, .buf = buf, .len = 10 };
+
+	hps_block(&call);
+	ASSERT_OK(close(self->s));
+	hps_until_blocked(call.tid);
+	EXPECT_FALSE(call.done);
+	ASSERT_EQ(3, send(self->c, "abc", 3, 0));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(3, call.ret);
+	/* With that call the last use ends. */
+	EXPECT_EQ(0, recv(self->c, buf, 1, 0));
+}
+
+TEST_F(close, under_accept)
+{
+	struct hps_call call = { .fn = hps_accept_call };
+	struct hps_addr at;
+
+	call.fd = hps_listen(&self->t, 1, &at);
+	ASSERT_OK(call.fd);
+	hps_block(&call);
+	ASSERT_OK(close(call.fd));
+	hps_until_blocked(call.tid);
+	EXPECT_FALSE(call.done);
+	ASSERT_OK(hps_dial(&self->t, at));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_LE(0, call.ret);
+	EXPECT_ERRNO(ECONNREFUSED, hps_dial(&self->t, at));
+}
+
+TEST_F(close, under_poll)
+{
+	struct hps_call call = { .fn = hps_poll_call, .fd = self->s, .arg = POLLIN };
+
+	hps_block(&call);
+	ASSERT_OK(close(self->s));
+	ASSERT_EQ(3, send(self->c, "abc", 3, 0));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(POLLNVAL, call.ret);
+	/* Closed with unread data, once poll() let go of it. */
+	EXPECT_ERRNO(ECONNRESET, recv(self->c, buf, 1, 0));
+}
+
+TEST_F(close, shutdown_under_recv)
+{
+	struct hps_call call = { .fn = hps_recv_call, .fd = self->s, .buf = buf, .len = 10 };
+
+	hps_block(&call);
+	ASSERT_OK(shutdown(self->s, SHUT_RD));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(0, call.ret);
+}
+
+TEST_F(close, shutdown_under_send)
+{
+	struct hps_call call = { .fn = hps_send_call, .fd = self->c, .buf = buf, .len = 1000 };
+
+	ASSERT_LT(0, hps_stuff(self->c, 0, 1));
+	hps_block(&call);
+	ASSERT_OK(shutdown(self->c, SHUT_WR));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(-1, call.ret);
+	EXPECT_EQ(EPIPE, call.err);
+}
+
+TEST_F(close, end_under_recv)
+{
+	struct hps_call call = {
+		.fn = hps_recv_call, .fd = self->s, .buf = buf, .len = 10, .arg = MSG_WAITALL,
+	};
+
+	hps_block(&call);
+	ASSERT_EQ(3, send(self->c, "abc", 3, 0));
+	ASSERT_OK(close(self->c));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(3, call.ret);
+}
+
+TEST_F(close, reset_under_recv)
+{
+	struct hps_call call = { .fn = hps_recv_call, .fd = self->s, .buf = buf, .len = 10 };
+
+	hps_block(&call);
+	ASSERT_OK(hps_reset(self->c));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(-1, call.ret);
+	EXPECT_EQ(ECONNRESET, call.err);
+}
+
+TEST_F(close, reset_under_send)
+{
+	struct hps_call call = { .fn = hps_send_call, .fd = self->c, .buf = buf, .len = 1000 };
+
+	ASSERT_LT(0, hps_stuff(self->c, 0, 1));
+	hps_block(&call);
+	ASSERT_OK(hps_reset(self->s));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(-1, call.ret);
+	EXPECT_EQ(ECONNRESET, call.err);
+}
+
+/* The peer closes and leaves unread what a sender waits to add to. */
+TEST_F(close, peer_closes_under_send)
+{
+	struct hps_call call = { .fn = hps_send_call, .fd = self->c, .buf = buf, .len = 1000 };
+
+	ASSERT_LT(0, hps_stuff(self->c, 0, 1));
+	hps_block(&call);
+	ASSERT_OK(close(self->s));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(-1, call.ret);
+	EXPECT_EQ(ECONNRESET, call.err);
+}
+
+/* The last connection of these ports may not be quite over at the peer's. */
+static int connect_again(int fd, struct hps_addr to)
+{
+	int64_t end = hps_now() + hps_deadline();
+	int ret;
+
+	while ((ret = hps_connect(fd, to)) && errno == EADDRNOTAVAIL && hps_now() < end)
+		usleep(1000);
+	return ret;
+}
+
+/* The same two ports again and again */
+TEST_F(close, same_ports)
+{
+	struct hps_addr at, from;
+	int l = hps_listen(&self->t, 1, &at);
+	int c = hps_client(&self->t, 0), s, i;
+
+	ASSERT_OK(l);
+	ASSERT_OK(c);
+	from = hps_name(c);
+	close(c);
+	for (i = 0; i < 50; i++) {
+		c = hps_socket(&self->t, 0);
+		ASSERT_OK(c);
+		ASSERT_OK(hps_set(c, SOL_SOCKET, SO_REUSEADDR, 1));
+		ASSERT_OK(hps_bind(c, from));
+		ASSERT_OK(connect_again(c, at));
+		s = hps_accept(l);
+		ASSERT_OK(s);
+		ASSERT_EQ(100, hps_push(s, 100, 100, i));
+		ASSERT_OK(close(s));
+		ASSERT_EQ(100, hps_pull(c, 200, 200, i));
+		ASSERT_OK(close(c));
+	}
+}
+
+TEST_F(close, many_cycles)
+{
+	long cycles = hps_env("HPS_STRESS_CYCLES", 1000) / (hps_slow() >= 10 ? 20 : 4);
+	struct hps_addr at;
+	int l = hps_listen(&self->t, 16, &at);
+	int c, s, i;
+
+	ASSERT_OK(l);
+	for (i = 0; i < cycles; i++) {
+		c = hps_dial(&self->t, at);
+		ASSERT_OK(c);
+		s = hps_accept(l);
+		ASSERT_OK(s);
+		/* The server first: its end is the one that may linger on. */
+		switch (i % 3) {
+		case 0:
+			ASSERT_OK(close(s));
+			ASSERT_EQ(0, recv(c, buf, 1, 0));
+			ASSERT_OK(close(c));
+			break;
+		case 1:
+			ASSERT_OK(hps_reset(s));
+			ASSERT_OK(close(c));
+			break;
+		case 2:
+			ASSERT_OK(hps_reset(c));
+			ASSERT_OK(close(s));
+			break;
+		}
+	}
+}
+
+/* Data both ways while one end goes away at some point: no byte is wrong. */
+struct racer {
+	pthread_t thread;
+	int fd;
+	uint64_t seed;
+	bool wrong;
+};
+
+static void *race_send(void *arg)
+{
+	struct racer *racer = arg;
+
+	hps_push(racer->fd, INT64_MAX, 3000, racer->seed);
+	return NULL;
+}
+
+static void *race_recv(void *arg)
+{
+	struct racer *racer = arg;
+
+	hps_pull(racer->fd, INT64_MAX, 5000, racer->seed);
+	racer->wrong = errno == EBADMSG;
+	return NULL;
+}
+
+TEST_F(close, races)
+{
+	uint64_t random = hps_env("HPS_SEED", 1);
+	int round, i;
+
+	for (round = 0; round < 12; round++) {
+		struct racer r[4] = { 0 };
+		int c, s;
+
+		ASSERT_OK(hps_pair(&self->t, &c, &s));
+		for (i = 0; i < 4; i++) {
+			r[i].fd = i / 2 ? s : c;
+			r[i].seed = i == 0 || i == 3 ? 1 : 2;
+			ASSERT_EQ(0, pthread_create(&r[i].thread, NULL,
+						    i % 2 ? race_recv : race_send, &r[i]));
+		}
+		usleep(hps_random(&random) % 20000);
+		switch (round % 3) {
+		case 0:
+			ASSERT_OK(shutdown(s, SHUT_RDWR));
+			break;
+		case 1:
+			linger(s, 0);
+			ASSERT_OK(shutdown(s, SHUT_RD));
+			ASSERT_OK(shutdown(c, SHUT_WR));
+			ASSERT_OK(shutdown(s, SHUT_WR));
+			break;
+		case 2:
+			/* A reset by disconnecting, which needs no last close(). */
+			ASSERT_OK(connect(s, &(struct sockaddr){ .sa_family = AF_UNSPEC },
+					  sizeof(struct sockaddr)));
+			break;
+		}
+		for (i = 0; i < 4; i++) {
+			struct hps_call call = { .thread = r[i].thread };
+
+			ASSERT_TRUE(hps_done(&call)) TH_LOG("round %d thread %d", round, i);
+			EXPECT_FALSE(r[i].wrong) TH_LOG("round %d thread %d", round, i);
+		}
+		close(c);
+		close(s);
+	}
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,730 @@
+// SPDX-License-Identifier: GPL-2.0
+/* connect(): how it succeeds, how it fails, and what names result. */
+#include "hps_test.h"
+
+HPS_FIXTURE(connect)
+
+/* On the link, but nobody has it. */
+static struct hps_addr silent(const struct hps *t)
+{
+	struct hps_addr addr = t->b;
+
+	if (t->af == AF_INET)
+		addr.in.sin_addr.s_addr = (addr.in.sin_addr.s_addr & htonl(~0xff)) | htonl(77);
+	else
+		addr.in6.sin6_addr.s6_addr16[7] = htons(0x77);
+	return hps_at(addr, 5000);
+}
+
+/* No route leads there. */
+static struct hps_addr nowhere(const struct hps *t)
+{
+	return hps_parse(t->af == AF_INET ? "198.51.100.1" : "2001:db8::1", 5000);
+}
+
+static bool has_route(const struct hps *t, struct hps_addr to)
+{
+	int fd = socket(t->af, SOCK_DGRAM, 0);
+	bool has = !hps_connect(fd, to) || errno != ENETUNREACH;
+
+	close(fd);
+	return has;
+}
+
+/* Nobody listens there. */
+static struct hps_addr closed(const struct hps *t)
+{
+	int fd = hps_bound(t, 0, t->b);
+	struct hps_addr at = hps_name(fd);
+
+	close(fd);
+	return at;
+}
+
+TEST_F(connect, names)
+{
+	struct hps_addr at, from = { .len = sizeof(from.ss) }, name;
+	int l = hps_listen(&self->t, 1, &at);
+	int c, s;
+
+	ASSERT_OK(l);
+	c = hps_dial(&self->t, at);
+	ASSERT_OK(c);
+	s = accept(l, &from.sa, &from.len);
+	ASSERT_OK(s);
+
+	name = hps_peer(c);
+	EXPECT_TRUE(hps_same(&at, &name));
+	name = hps_name(s);
+	EXPECT_TRUE(hps_same(&at, &name));
+	name = hps_name(c);
+	EXPECT_TRUE(hps_same_host(&self->t.a, &name));
+	EXPECT_TRUE(hps_ephemeral(hps_port(&name)));
+	EXPECT_TRUE(hps_same(&from, &name));
+	name = hps_peer(s);
+	EXPECT_TRUE(hps_same(&from, &name));
+}
+
+TEST_F(connect, unbound)
+{
+	struct hps_addr at, from, name;
+	int l = hps_listen(&self->t, 1, &at);
+	int c = hps_socket(&self->t, 0);
+	int probe, s;
+
+	ASSERT_OK(l);
+	ASSERT_OK(c);
+	ASSERT_OK(hps_connect(c, at));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	/* The address is the one that any socket gets. */
+	probe = socket(self->t.af, SOCK_DGRAM, 0);
+	ASSERT_OK(hps_connect(probe, at));
+	from = hps_name(probe);
+	name = hps_name(c);
+	EXPECT_TRUE(hps_same_host(&from, &name));
+	EXPECT_TRUE(hps_ephemeral(hps_port(&name)));
+	from = hps_peer(s);
+	EXPECT_TRUE(hps_same(&from, &name));
+	EXPECT_EQ(100, hps_push(c, 100, 100, 1));
+	EXPECT_EQ(100, hps_pull(s, 100, 100, 1));
+}
+
+TEST_F(connect, bound_to_wildcard)
+{
+	struct hps_addr at, from, name;
+	int l = hps_listen(&self->t, 1, &at);
+	int c = hps_bound(&self->t, 0, hps_any(self->t.af, 0));
+	int port, s;
+
+	ASSERT_OK(l);
+	ASSERT_OK(c);
+	name = hps_name(c);
+	port = hps_port(&name);
+	ASSERT_OK(hps_connect(c, at));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	name = hps_name(c);
+	EXPECT_EQ(port, hps_port(&name));
+	from = hps_peer(s);
+	EXPECT_TRUE(hps_same(&from, &name));
+}
+
+TEST_F(connect, nonblocking)
+{
+	struct hps_addr at;
+	int l = hps_listen(&self->t, 1, &at);
+	int c = hps_client(&self->t, SOCK_NONBLOCK);
+
+	ASSERT_OK(l);
+	ASSERT_OK(c);
+	ASSERT_ERRNO(EINPROGRESS, hps_connect(c, at));
+	EXPECT_WAIT(POLLOUT, c);
+	EXPECT_EQ(0, hps_error(c));
+	/* The first call after it learns of it, later ones were needless. */
+	EXPECT_OK(hps_connect(c, at));
+	EXPECT_ERRNO(EISCONN, hps_connect(c, at));
+	EXPECT_ERRNO(EISCONN, hps_connect(c, at));
+	EXPECT_OK(hps_accept(l));
+}
+
+TEST_F(connect, already)
+{
+	int c = hps_client(&self->t, SOCK_NONBLOCK);
+	struct hps_addr peer;
+	char byte;
+
+	ASSERT_OK(c);
+	ASSERT_ERRNO(EINPROGRESS, hps_connect(c, silent(&self->t)));
+	EXPECT_ERRNO(EALREADY, hps_connect(c, silent(&self->t)));
+	EXPECT_ERRNO(EALREADY, hps_connect(c, nowhere(&self->t)));
+	EXPECT_EQ(0, hps_error(c));
+	EXPECT_POLL(0, c);
+	EXPECT_ERRNO(EAGAIN, send(c, "x", 1, 0));
+	EXPECT_ERRNO(EAGAIN, recv(c, &byte, 1, 0));
+	EXPECT_ERRNO(EINVAL, listen(c, 1));
+	EXPECT_ERRNO(EINVAL, accept(c, NULL, NULL));
+	EXPECT_ERRNO(EINVAL, hps_bind(c, self->t.a));
+	EXPECT_EQ(0, hps_inq(c));
+	peer = hps_peer(c);
+	EXPECT_EQ(0, peer.len);
+	EXPECT_EQ(ENOTCONN, errno);
+}
+
+TEST_F(connect, shutdown_while_connecting)
+{
+	struct hps_addr at;
+	int l = hps_listen(&self->t, 1, &at);
+	int c = hps_client(&self->t, SOCK_NONBLOCK);
+
+	ASSERT_OK(l);
+	ASSERT_OK(c);
+	ASSERT_ERRNO(EINPROGRESS, hps_connect(c, silent(&self->t)));
+	EXPECT_OK(shutdown(c, SHUT_RDWR));
+	EXPECT_ERRNO(ECONNRESET, send(c, "x", 1, MSG_NOSIGNAL));
+	EXPECT_ERRNO(EPIPE, send(c, "x", 1, MSG_NOSIGNAL));
+	/* It is a fresh socket again. */
+	EXPECT_ERRNO(EINPROGRESS, hps_connect(c, at));
+	EXPECT_WAIT(POLLOUT, c);
+	EXPECT_OK(hps_accept(l));
+}
+
+TEST_F(connect, close_while_connecting)
+{
+	int i;
+
+	for (i = 0; i < 10; i++) {
+		int c = hps_client(&self->t, SOCK_NONBLOCK);
+
+		ASSERT_OK(c);
+		ASSERT_ERRNO(EINPROGRESS, hps_connect(c, silent(&self->t)));
+		EXPECT_OK(close(c));
+	}
+}
+
+TEST_F(connect, refused)
+{
+	struct hps_addr at = closed(&self->t);
+	int c = hps_client(&self->t, 0);
+
+	ASSERT_OK(c);
+	EXPECT_ERRNO(ECONNREFUSED, hps_connect(c, at));
+	EXPECT_EQ(0, hps_error(c));
+	EXPECT_ERRNO(ECONNREFUSED, hps_connect(c, at));
+	EXPECT_ERRNO(ECONNREFUSED, hps_connect(c, hps_at(at, 0)));
+}
+
+TEST_F(connect, refused_nonblocking)
+{
+	struct hps_addr at = closed(&self->t);
+	int c = hps_client(&self->t, SOCK_NONBLOCK);
+	char byte;
+
+	ASSERT_OK(c);
+	ASSERT_ERRNO(EINPROGRESS, hps_connect(c, at));
+	EXPECT_WAIT(POLLIN | POLLOUT | POLLERR | POLLHUP | POLLRDHUP, c);
+	EXPECT_EQ(ECONNREFUSED, hps_error(c));
+	EXPECT_EQ(0, hps_error(c));
+	EXPECT_EQ(0, recv(c, &byte, 1, 0));
+	EXPECT_ERRNO(EPIPE, send(c, "x", 1, MSG_NOSIGNAL));
+	/* SO_ERROR took the reason away. */
+	EXPECT_ERRNO(ECONNABORTED, hps_connect(c, at));
+	EXPECT_ERRNO(EINPROGRESS, hps_connect(c, at));
+}
+
+TEST_F(connect, refused_told_by_connect)
+{
+	struct hps_addr at = closed(&self->t);
+	int c = hps_client(&self->t, SOCK_NONBLOCK);
+
+	ASSERT_OK(c);
+	ASSERT_ERRNO(EINPROGRESS, hps_connect(c, at));
+	EXPECT_TRUE(hps_wait(c, POLLOUT) & POLLERR);
+	EXPECT_ERRNO(ECONNREFUSED, hps_connect(c, at));
+	EXPECT_EQ(0, hps_error(c));
+}
+
+TEST_F(connect, refused_told_by_recv)
+{
+	struct hps_addr at = closed(&self->t);
+	int c = hps_client(&self->t, SOCK_NONBLOCK);
+	char byte;
+
+	ASSERT_OK(c);
+	ASSERT_ERRNO(EINPROGRESS, hps_connect(c, at));
+	EXPECT_TRUE(hps_wait(c, POLLOUT) & POLLERR);
+	EXPECT_ERRNO(ECONNREFUSED, recv(c, &byte, 1, 0));
+	EXPECT_EQ(0, recv(c, &byte, 1, 0));
+}
+
+TEST_F(connect, refused_told_by_send)
+{
+	struct hps_addr at = closed(&self->t);
+	int c = hps_client(&self->t, SOCK_NONBLOCK);
+
+	ASSERT_OK(c);
+	ASSERT_ERRNO(EINPROGRESS, hps_connect(c, at));
+	EXPECT_TRUE(hps_wait(c, POLLOUT) & POLLERR);
+	EXPECT_ERRNO(ECONNREFUSED, send(c, "x", 1, MSG_NOSIGNAL));
+	EXPECT_ERRNO(EPIPE, send(c, "x", 1, MSG_NOSIGNAL));
+}
+
+TEST_F(connect, again_after_refusal)
+{
+	struct hps_addr at = closed(&self->t);
+	int c = hps_client(&self->t, 0), l, s;
+
+	ASSERT_OK(c);
+	EXPECT_ERRNO(ECONNREFUSED, hps_connect(c, at));
+	l = hps_bound(&self->t, 0, at);
+	ASSERT_OK(l);
+	EXPECT_ERRNO(ECONNREFUSED, hps_connect(c, at));
+	ASSERT_OK(listen(l, 1));
+	EXPECT_OK(hps_connect(c, at));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	EXPECT_EQ(10, hps_push(c, 10, 10, 1));
+	EXPECT_EQ(10, hps_pull(s, 10, 10, 1));
+	/* And refused again once the listener is gone. */
+	close(l);
+	EXPECT_ERRNO(ECONNREFUSED, hps_dial(&self->t, at));
+}
+
+TEST_F(connect, no_route)
+{
+	struct hps_addr to = nowhere(&self->t);
+	int c = hps_socket(&self->t, 0);
+
+	if (has_route(&self->t, to))
+		SKIP(return, "this host has a default route");
+	ASSERT_OK(c);
+	EXPECT_ERRNO(ENETUNREACH, hps_connect(c, to));
+	EXPECT_EQ(0, hps_error(c));
+	ASSERT_OK(hps_nonblock(c, true));
+	EXPECT_ERRNO(ENETUNREACH, hps_connect(c, to));
+	EXPECT_POLL(POLLOUT | POLLHUP, c);
+}
+
+TEST_F(connect, multicast)
+{
+	int c = hps_client(&self->t, 0);
+
+	ASSERT_OK(c);
+	EXPECT_ERRNO(ENETUNREACH, hps_connect(c, hps_parse(self->t.af == AF_INET ?
+							   "224.0.0.1" : "ff02::1", 5000)));
+}
+
+/*
+ * AF_HPSOCK alone: loopback has no RDMA device, and a connection that RDMA
+ * cannot carry does not exist. TCP would be refused here.
+ */
+TEST_F(connect, loopback)
+{
+	int c = hps_socket(&self->t, 0);
+
+	if (!self->t.rdma)
+		return;
+	ASSERT_OK(c);
+	EXPECT_ERRNO(ENETUNREACH,
+		     hps_connect(c, hps_parse(self->t.af == AF_INET ? "127.0.0.1" : "::1", 5000)));
+}
+
+TEST_F(connect, no_answer)
+{
+	int c = hps_client(&self->t, 0);
+	char byte;
+
+	ASSERT_OK(c);
+	EXPECT_ERRNO(EHOSTUNREACH, hps_connect(c, silent(&self->t)));
+	EXPECT_EQ(0, hps_error(c));
+	EXPECT_ERRNO(ENOTCONN, recv(c, &byte, 1, 0));
+	EXPECT_ERRNO(EPIPE, send(c, "x", 1, MSG_NOSIGNAL));
+}
+
+TEST_F(connect, no_answer_nonblocking)
+{
+	int c = hps_client(&self->t, SOCK_NONBLOCK);
+
+	ASSERT_OK(c);
+	ASSERT_ERRNO(EINPROGRESS, hps_connect(c, silent(&self->t)));
+	EXPECT_WAIT(POLLIN | POLLOUT | POLLERR | POLLHUP | POLLRDHUP, c);
+	EXPECT_EQ(EHOSTUNREACH, hps_error(c));
+}
+
+TEST_F(connect, timeout)
+{
+	struct timeval tv = { .tv_usec = 200000 };
+	int c = hps_client(&self->t, 0);
+	int64_t start = hps_now();
+
+	ASSERT_OK(c);
+	ASSERT_OK(setsockopt(c, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)));
+	EXPECT_ERRNO(EINPROGRESS, hps_connect(c, silent(&self->t)));
+	EXPECT_GE(hps_now() - start, 190);
+	EXPECT_ERRNO(EALREADY, hps_connect(c, silent(&self->t)));
+}
+
+static long connect_call(struct hps_call *call)
+{
+	return hps_connect(call->fd, *(struct hps_addr *)call->buf);
+}
+
+TEST_F(connect, interrupted)
+{
+	struct hps_addr to = silent(&self->t);
+	struct hps_call call = { .fn = connect_call, .buf = &to };
+
+	call.fd = hps_client(&self->t, 0);
+	ASSERT_OK(call.fd);
+	hps_catch(SIGUSR1, 0);
+	hps_block(&call);
+	pthread_kill(call.thread, SIGUSR1);
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(-1, call.ret);
+	EXPECT_EQ(EINTR, call.err);
+	/* It goes on all the same. */
+	ASSERT_OK(hps_nonblock(call.fd, true));
+	EXPECT_ERRNO(EALREADY, hps_connect(call.fd, to));
+	EXPECT_TRUE(hps_wait(call.fd, POLLOUT) & POLLERR);
+	EXPECT_EQ(EHOSTUNREACH, hps_error(call.fd));
+}
+
+TEST_F(connect, connected)
+{
+	struct hps_addr at;
+	int l = hps_listen(&self->t, 1, &at);
+	int c = hps_dial(&self->t, at), s;
+
+	ASSERT_OK(c);
+	EXPECT_ERRNO(EISCONN, hps_connect(c, at));
+	EXPECT_ERRNO(EISCONN, hps_connect(c, nowhere(&self->t)));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	EXPECT_ERRNO(EISCONN, hps_connect(s, at));
+	EXPECT_ERRNO(EISCONN, hps_connect(l, at));
+	EXPECT_ERRNO(EINVAL, listen(c, 1));
+	EXPECT_ERRNO(EINVAL, accept(c, NULL, NULL));
+	EXPECT_EQ(1, send(c, "x", 1, 0));
+	EXPECT_EQ(1, recv(s, &(char){ 0 }, 1, 0));
+}
+
+TEST_F(connect, bad_address)
+{
+	socklen_t least = self->t.af == AF_INET ? sizeof(struct sockaddr_in) : 24;
+	struct hps_addr at, addr;
+	int l = hps_listen(&self->t, 1, &at);
+	int c = hps_client(&self->t, 0);
+
+	ASSERT_OK(l);
+	ASSERT_OK(c);
+	EXPECT_ERRNO(EINVAL, connect(c, &at.sa, 0));
+	EXPECT_ERRNO(EINVAL, connect(c, &at.sa, 1));
+	EXPECT_ERRNO(EINVAL, connect(c, &at.sa, 2));
+	EXPECT_ERRNO(EINVAL, connect(c, &at.sa, least - 1));
+	EXPECT_ERRNO(EINVAL, connect(c, &at.sa, -1));
+	EXPECT_ERRNO(EINVAL, connect(c, &at.sa, sizeof(at.ss) + 1));
+	EXPECT_ERRNO(EFAULT, connect(c, hps_unmapped(), at.len));
+	addr = at;
+	addr.sa.sa_family = AF_UNIX;
+	EXPECT_ERRNO(EAFNOSUPPORT, hps_connect(c, addr));
+	addr.sa.sa_family = AF_PACKET;
+	EXPECT_ERRNO(EAFNOSUPPORT, hps_connect(c, addr));
+	/* None of it did harm. */
+	EXPECT_OK(connect(c, &at.sa, least));
+	EXPECT_OK(hps_accept(l));
+}
+
+static int disconnect(int fd)
+{
+	struct sockaddr addr = { .sa_family = AF_UNSPEC };
+
+	return connect(fd, &addr, sizeof(addr));
+}
+
+TEST_F(connect, disconnect)
+{
+	struct hps_addr at, before, after;
+	int l = hps_listen(&self->t, 1, &at);
+	int c = hps_dial(&self->t, at), s;
+	char byte;
+
+	ASSERT_OK(c);
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	before = hps_name(c);
+	ASSERT_OK(disconnect(c));
+	EXPECT_EQ(0, hps_peer(c).len);
+	/* An address that it was bound to stays. */
+	after = hps_name(c);
+	EXPECT_TRUE(hps_same_host(&before, &after));
+	EXPECT_TRUE(hps_wait(s, POLLIN) & POLLERR);
+	EXPECT_ERRNO(ECONNRESET, recv(s, &byte, 1, 0));
+	EXPECT_EQ(ECONNRESET, hps_error(c));
+	EXPECT_ERRNO(ENOTCONN, recv(c, &byte, 1, 0));
+
+	/* Ready for another connection. */
+	ASSERT_OK(hps_connect(c, at));
+	after = hps_name(c);
+	EXPECT_TRUE(hps_same_host(&before, &after));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	EXPECT_EQ(10, hps_push(c, 10, 10, 1));
+	EXPECT_EQ(10, hps_pull(s, 10, 10, 1));
+}
+
+TEST_F(connect, disconnect_keeps_port)
+{
+	struct hps_addr at, before, after;
+	int l = hps_listen(&self->t, 1, &at);
+	int c = hps_client(&self->t, 0);
+
+	ASSERT_OK(c);
+	before = hps_name(c);
+	close(c);
+	c = hps_bound(&self->t, 0, before);
+	ASSERT_OK(c);
+	ASSERT_OK(hps_connect(c, at));
+	ASSERT_OK(disconnect(c));
+	after = hps_name(c);
+	EXPECT_TRUE(hps_same(&before, &after));
+	EXPECT_EQ(ECONNRESET, hps_error(c));
+	EXPECT_OK(hps_accept(l));
+	EXPECT_OK(hps_connect(c, at));
+	after = hps_name(c);
+	EXPECT_TRUE(hps_same(&before, &after));
+	EXPECT_OK(hps_accept(l));
+}
+
+TEST_F(connect, disconnect_others)
+{
+	struct hps_addr at;
+	int l = hps_listen(&self->t, 1, &at);
+	int c = hps_socket(&self->t, 0);
+
+	ASSERT_OK(l);
+	ASSERT_OK(c);
+	EXPECT_OK(disconnect(c));
+	EXPECT_OK(disconnect(c));
+	EXPECT_OK(disconnect(l));
+	EXPECT_EQ(0, hps_opt(l, SOL_SOCKET, SO_ACCEPTCONN));
+	EXPECT_ERRNO(ECONNREFUSED, hps_dial(&self->t, at));
+	EXPECT_OK(listen(l, 1));
+	EXPECT_OK(hps_dial(&self->t, hps_name(l)));
+}
+
+TEST_F(connect, disconnect_while_connecting)
+{
+	struct hps_addr at;
+	int l = hps_listen(&self->t, 1, &at);
+	int c = hps_client(&self->t, SOCK_NONBLOCK);
+
+	ASSERT_OK(l);
+	ASSERT_OK(c);
+	ASSERT_ERRNO(EINPROGRESS, hps_connect(c, silent(&self->t)));
+	ASSERT_OK(disconnect(c));
+	EXPECT_EQ(ECONNRESET, hps_error(c));
+	ASSERT_OK(hps_nonblock(c, false));
+	EXPECT_OK(hps_connect(c, at));
+	EXPECT_OK(hps_accept(l));
+}
+
+/* One port on two addresses, and two ports on one. */
+TEST_F(connect, right_listener)
+{
+	struct hps_addr at[3];
+	int l[3], c, s, i, j;
+
+	l[0] = hps_listen(&self->t, 4, &at[0]);
+	ASSERT_OK(l[0]);
+	at[1] = hps_at(self->t.a, hps_port(&at[0]));
+	l[1] = hps_bound(&self->t, 0, at[1]);
+	ASSERT_OK(l[1]);
+	ASSERT_OK(listen(l[1], 4));
+	l[2] = hps_listen(&self->t, 4, &at[2]);
+	ASSERT_OK(l[2]);
+
+	for (i = 2; i >= 0; i--) {
+		/* From the other host, whichever that is. */
+		c = hps_bound(&self->t, 0, i == 1 ? self->t.b : self->t.a);
+		ASSERT_OK(c);
+		ASSERT_OK(hps_connect(c, at[i]));
+		for (j = 0; j < 3; j++)
+			if (j != i) {
+				EXPECT_TRUE(hps_quiet(l[j], POLLIN));
+			}
+		s = hps_accept(l[i]);
+		ASSERT_OK(s);
+		EXPECT_EQ(10, hps_push(c, 10, 10, i));
+		EXPECT_EQ(10, hps_pull(s, 10, 10, i));
+	}
+}
+
+TEST_F(connect, wildcard_listener)
+{
+	int l = hps_bound(&self->t, 0, hps_any(self->t.af, 0));
+	struct hps_addr host[2] = { self->t.b, self->t.a }, at, name;
+	int port, c, s, i;
+
+	ASSERT_OK(l);
+	ASSERT_OK(listen(l, 2));
+	name = hps_name(l);
+	port = hps_port(&name);
+	for (i = 0; i < 2; i++) {
+		c = hps_bound(&self->t, 0, host[!i]);
+		ASSERT_OK(c);
+		at = hps_at(host[i], port);
+		ASSERT_OK(hps_connect(c, at));
+		s = hps_accept(l);
+		ASSERT_OK(s);
+		/* What it listens on everywhere is accepted somewhere. */
+		name = hps_name(s);
+		EXPECT_TRUE(hps_same(&at, &name));
+		at = hps_name(c);
+		name = hps_peer(s);
+		EXPECT_TRUE(hps_same(&at, &name));
+		EXPECT_EQ(10, hps_push(s, 10, 10, i));
+		EXPECT_EQ(10, hps_pull(c, 10, 10, i));
+	}
+}
+
+/* A listener of one address is none of another. */
+TEST_F(connect, other_address)
+{
+	struct hps_addr at;
+	int l = hps_listen(&self->t, 1, &at);
+	int c = hps_bound(&self->t, 0, self->t.b);
+
+	ASSERT_OK(l);
+	ASSERT_OK(c);
+	EXPECT_ERRNO(ECONNREFUSED, hps_connect(c, hps_at(self->t.a, hps_port(&at))));
+}
+
+TEST_F(connect, v4_to_v6_wildcard)
+{
+	struct hps_addr from = { .len = sizeof(from.ss) }, at, name;
+	struct hps v4;
+	int l, c, s;
+
+	if (self->t.af == AF_INET)
+		return;
+	hps_init(&v4, self->t.rdma, AF_INET);
+	l = hps_bound(&self->t, 0, hps_any(AF_INET6, 0));
+	ASSERT_OK(l);
+	ASSERT_OK(listen(l, 1));
+	name = hps_name(l);
+	at = hps_at(v4.b, hps_port(&name));
+	c = hps_dial(&v4, at);
+	ASSERT_OK(c);
+	s = accept(l, &from.sa, &from.len);
+	ASSERT_OK(s);
+
+	name = hps_name(c);
+	EXPECT_EQ(AF_INET, name.sa.sa_family);
+	name = hps_mapped(name);
+	EXPECT_TRUE(hps_same(&name, &from));
+	from = hps_peer(s);
+	EXPECT_TRUE(hps_same(&name, &from));
+	name = hps_name(s);
+	at = hps_mapped(at);
+	EXPECT_TRUE(hps_same(&name, &at));
+	EXPECT_EQ(10, hps_push(c, 10, 10, 1));
+	EXPECT_EQ(10, hps_pull(s, 10, 10, 1));
+
+	/* An IPv6 peer reaches it as well. */
+	c = hps_dial(&self->t, hps_at(self->t.b, hps_port(&name)));
+	ASSERT_OK(c);
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	name = hps_peer(s);
+	EXPECT_TRUE(hps_same_host(&name, &self->t.a));
+}
+
+TEST_F(connect, v4_to_v6only)
+{
+	struct hps_addr name;
+	struct hps v4;
+	int l;
+
+	if (self->t.af == AF_INET)
+		return;
+	hps_init(&v4, self->t.rdma, AF_INET);
+	l = hps_socket(&self->t, 0);
+	ASSERT_OK(l);
+	ASSERT_OK(hps_set(l, SOL_IPV6, IPV6_V6ONLY, 1));
+	ASSERT_OK(hps_bind(l, hps_any(AF_INET6, 0)));
+	ASSERT_OK(listen(l, 1));
+	name = hps_name(l);
+	EXPECT_ERRNO(ECONNREFUSED, hps_dial(&v4, hps_at(v4.b, hps_port(&name))));
+	EXPECT_OK(hps_dial(&self->t, hps_at(self->t.b, hps_port(&name))));
+}
+
+/* An IPv6 socket reaches an IPv4 one by mapped addresses. */
+TEST_F(connect, mapped)
+{
+	struct hps_addr at, name, want;
+	struct hps v4;
+	int l, c, s;
+
+	if (self->t.af == AF_INET)
+		return;
+	hps_init(&v4, self->t.rdma, AF_INET);
+	l = hps_listen(&v4, 1, &at);
+	ASSERT_OK(l);
+	c = hps_bound(&self->t, 0, hps_mapped(v4.a));
+	ASSERT_OK(c);
+	ASSERT_OK(hps_connect(c, hps_mapped(at)));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+
+	name = hps_peer(c);
+	want = hps_mapped(at);
+	EXPECT_TRUE(hps_same(&name, &want));
+	name = hps_name(c);
+	EXPECT_EQ(AF_INET6, name.sa.sa_family);
+	want = hps_peer(s);
+	EXPECT_EQ(AF_INET, want.sa.sa_family);
+	want = hps_mapped(want);
+	EXPECT_TRUE(hps_same(&name, &want));
+	EXPECT_EQ(10, hps_push(s, 10, 10, 1));
+	EXPECT_EQ(10, hps_pull(c, 10, 10, 1));
+}
+
+TEST_F(connect, mapped_unbound)
+{
+	struct hps_addr at, name;
+	struct hps v4;
+	int l, c, s;
+
+	if (self->t.af == AF_INET)
+		return;
+	hps_init(&v4, self->t.rdma, AF_INET);
+	l = hps_listen(&v4, 1, &at);
+	ASSERT_OK(l);
+	c = hps_socket(&self->t, 0);
+	ASSERT_OK(c);
+	ASSERT_OK(hps_connect(c, hps_mapped(at)));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	name = hps_name(c);
+	EXPECT_EQ(AF_INET6, name.sa.sa_family);
+	EXPECT_TRUE(IN6_IS_ADDR_V4MAPPED(&name.in6.sin6_addr));
+}
+
+TEST_F(connect, mapped_v6only)
+{
+	struct hps v4;
+	int c;
+
+	if (self->t.af == AF_INET)
+		return;
+	hps_init(&v4, self->t.rdma, AF_INET);
+	c = hps_socket(&self->t, 0);
+	ASSERT_OK(c);
+	ASSERT_OK(hps_set(c, SOL_IPV6, IPV6_V6ONLY, 1));
+	EXPECT_ERRNO(ENETUNREACH, hps_connect(c, hps_at(hps_mapped(v4.b), 5000)));
+}
+
+/* AF_HPSOCK alone: its own number with sockaddr_in behind it. */
+TEST_F(connect, own_family)
+{
+	struct hps_addr at, own;
+	int l, c, s;
+
+	if (!self->t.rdma || self->t.af == AF_INET6)
+		return;
+	l = hps_listen(&self->t, 1, &at);
+	ASSERT_OK(l);
+	c = hps_client(&self->t, 0);
+	ASSERT_OK(c);
+	own = at;
+	own.sa.sa_family = self->t.domain;
+	ASSERT_OK(hps_connect(c, own));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	own = hps_peer(c);
+	EXPECT_TRUE(hps_same(&own, &at));
+	own = hps_peer(s);
+	EXPECT_EQ(AF_INET, own.sa.sa_family);
+}
+
+TEST_HARNESS_MAIN

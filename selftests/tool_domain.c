@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Opens the socket named by its arguments and prints what the kernel made of
+ * it: family, type, protocol, whether it blocks and whether exec() closes it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static int option(int fd, int name)
+{
+	socklen_t len = sizeof(int);
+	int val = -1;
+
+	getsockopt(fd, SOL_SOCKET, name, &val, &len);
+	return val;
+}
+
+int main(int argc, char **argv)
+{
+	int fd;
+
+	if (argc != 4) {
+		fputs("usage: tool_domain DOMAIN TYPE PROTOCOL\n", stderr);
+		return 2;
+	}
+	fd = socket(atoi(argv[1]), strtol(argv[2], NULL, 0), atoi(argv[3]));
+	if (fd < 0) {
+		puts(strerrorname_np(errno));
+		return 1;
+	}
+	printf("%d %d %d%s%s\n", option(fd, SO_DOMAIN), option(fd, SO_TYPE),
+	       option(fd, SO_PROTOCOL),
+	       fcntl(fd, F_GETFL) & O_NONBLOCK ? " nonblock" : "",
+	       fcntl(fd, F_GETFD) & FD_CLOEXEC ? " cloexec" : "");
+	return 0;
+}

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: GPL-2.0
+# Start, bound and judge virtual machines.  Sourced by vm/run and vm/pair.
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # HPSOCK_TOP, VM and the options come from the caller
+#
+# A machine has a folder $job/NODE with what guest/job reads and writes, and
+#	console		the kernel's messages
+#	output		the command's output
+#	reports		what the judge found
+# $job/shared is common to the machines of a job.
+
+is_uml() { case $kernel in uml|umlfast) true;; *) false;; esac; }
+
+# How much slower than Debian's kernel; waits in the guest are scaled by it.  A busy
+# or slow computer is told of by HPSOCK_SLOW in the environment.
+slowness()
+{
+	local n=1
+	case $kernel in
+	smp) n=10;;
+	uml) n=3;;
+	esac
+	echo $((n * ${HPSOCK_SLOW:-1}))
+}
+
+# The options of what follows, with their defaults.
+kernel=6.12	# as kernel.sh names it
+kernel_dir=	# what kernel.sh made of it
+timeout=120	# seconds for the command
+memory=		# MiB
+smp=2		# CPUs
+icount=		# count instructions instead of time
+net=veth	# shape, as net.sh names it
+dev=rxe		# RDMA devices, as net.sh names them
+ko=		# the module
+params=		# its parameters
+noload=		# leave loading it to the command
+quick=		# no leak scan
+expect=		# console lines that are no fault
+
+# machine_setup NODE COMMAND...: write down what the guest is to do.
+machine_setup()
+{
+	local dir=$job/$1 arg
+	mkdir -p "$dir" "$job/shared"
+	cat >"$dir/env" <<-END
+		HPSOCK_TOP=$(printf %q "$HPSOCK_TOP")
+		HPSOCK_KERNEL=$kernel
+		HPSOCK_DEV=$dev
+		HPSOCK_SLOW=$(slowness)
+		HPSOCK_KO=${ko:+/run/job/$1/hpsock.ko}
+		VM_HOSTNAME=hp$1
+		VM_NET=$net
+		VM_TIMEOUT=$timeout
+		VM_ICOUNT=$icount
+		VM_QUICK=$quick
+		VM_NOLOAD=$noload
+		VM_PARAMS=$(printf %q "$params")
+	END
+	# The module may be built anew while the machine boots.
+	[ -z "$ko" ] || cp "$ko" "$dir/hpsock.ko"
+	shift
+	printf '%q ' "$@" >"$dir/command"
+	# The guest has temporary folders of its own: bring files named there along.
+	for arg; do
+		case $arg in
+		/tmp/*|/run/*|/var/tmp/*|/dev/shm/*)
+			if [ -f "$arg" ]; then
+				mkdir -p "$dir/files${arg%/*}"
+				cp -a "$arg" "$dir/files$arg"
+			fi;;
+		esac
+	done
+}
+
+guest_args()
+{
+	echo "loglevel=6 panic=-1 oops=panic kasan_multi_shot" \
+		"hps.node=$1 hps.top=$HPSOCK_TOP hps.kernel=$kernel_dir"
+}
+
+# The machine is killed when its time is over, and when we die of whatever.
+leash()
+{
+	local bound=$((timeout * (1 + ${icount:-0}) + 60 + 10 * $(slowness)))
+	exec setpriv --pdeathsig TERM timeout -s KILL "$bound" setpriv --pdeathsig KILL "$@"
+}
+
+# start_qemu NODE [NETDEV]
+start_qemu()
+{
+	local dir=$job/$1 cpu=max,-erms,-fsrm,-la57 accel=tcg,thread=multi extra=()
+
+	# erms, fsrm and pclmulqdq are emulated byte by byte and bit by bit.  With
+	# icount an instruction is an instruction, and pclmulqdq saves many.
+	if [ -n "$icount" ]; then
+		accel=tcg
+		smp=1
+		extra+=(-icount "shift=0,sleep=off")
+	else
+		cpu+=,-pclmulqdq
+	fi
+	if [ -n "${2:-}" ]; then
+		extra+=(-netdev "$2,id=n0" -device
+			"virtio-net-pci,netdev=n0,host_mtu=9000,mac=$(mac "$1")")
+	fi
+	leash qemu-system-x86_64 -M q35,usb=off -cpu "$cpu" -accel "$accel" \
+		-smp "$smp" -m "${memory:-1536}" -nodefaults -no-reboot -display none \
+		-kernel "$kernel_dir/image" -initrd "$kernel_dir/initramfs" \
+		-serial "file:$dir/console" \
+		-chardev stdio,id=out,signal=off -serial chardev:out \
+		-fsdev local,id=root,path=/,security_model=none,readonly=on,multidevs=remap \
+		-device virtio-9p-pci,fsdev=root,mount_tag=rootfs \
+		-fsdev local,id=job,path="$job",security_model=none \
+		-device virtio-9p-pci,fsdev=job,mount_tag=job \
+		-device virtio-rng-pci "${extra[@]}" \
+		-append "console=ttyS0 $(guest_args "$1") hps.out=ttyS1"
+}
+
+# start_uml NODE [VECTOR_DEVICE]
+start_uml()
+{
+	local dir=$job/$1 extra=()
+	[ -z "${2:-}" ] || extra+=("$2,mac=$(mac "$1")")
+	# The machine's memory is a file in TMPDIR.
+	export TMPDIR=/dev/shm
+	# shellcheck disable=SC2046 # several arguments
+	leash "$kernel_dir/image" mem="${memory:-1024}M" \
+		root=/dev/root rootfstype=hostfs rootflags=/ ro \
+		con=null con0=null,fd:3 ssl=null ssl0=null,fd:1 "${extra[@]}" \
+		init="$VM/guest/init" hps.out=ttyS0 hps.hostjob="$job" \
+		$(guest_args "$1") 3>"$dir/console"
+}
+
+mac() { case $1 in a) echo 52:54:00:00:03:01;; *) echo 52:54:00:00:03:02;; esac; }
+
+# machine_start NODE PREFIX [NETDEV]: boot; its output goes to ours, each line
+# with the prefix.  Leaves the process numbers in pid_NODE and pipe_NODE.
+machine_start()
+{
+	local dir=$job/$1 start=start_qemu
+	! is_uml || start=start_uml
+	mkfifo "$dir/pipe"
+	if [ -n "$2" ]; then
+		tee "$dir/output" <"$dir/pipe" | sed -u "s/^/$2/" &
+	else
+		tee "$dir/output" <"$dir/pipe" &
+	fi
+	declare -g "pipe_$1=$!"
+	$start "$1" "${3:-}" </dev/null >"$dir/pipe" 2>"$dir/stderr" &
+	declare -g "pid_$1=$!"
+}
+
+machine_wait()
+{
+	local pid=pid_$1 pipe=pipe_$1
+	wait "${!pid}" 2>>"$job/$1/stderr" || echo $? >"$job/$1/exit"
+	wait "${!pipe}" || true
+	declare -g "pid_$1="
+}
+
+machine_kill()
+{
+	local pid=pid_$1
+	[ -n "${!pid:-}" ] || return 0
+	kill -KILL "${!pid}" 2>/dev/null || true
+	# Or the shell would tell of its death.
+	wait "${!pid}" 2>/dev/null || true
+}
+
+# machine_misread NODE: QEMU before 8.1 now and then goes on with a breakpoint
+# that another processor has patched out of the code, and the guest's kernel
+# dies of it ("Oops: int3").  This is no kernel's fault: boot once more.
+machine_misread() { grep -aqE 'int3: 0000 \[#' "$job/$1/console"; }
+
+# What the kernel says when something is wrong.
+REPORTS='BUG: |kernel BUG at|WARNING: |Oops[: ]|Kernel panic|general protection fault'
+REPORTS+='|KASAN: |UBSAN: |ODEBUG: |refcount_t: |unreferenced object|INFO: task .* blocked'
+REPORTS+='|rcu.*(stall|starved)|soft lockup|hard LOCKUP|workqueue lockup|double fault'
+REPORTS+='|list_(add|del) corruption|page allocation failure|Bad page state|stack-protector'
+REPORTS+='|Out of memory|Segfault with no mm|INFO: trying to register non-static key'
+
+# Reports that are known and none of ours.  The siw of Linux 6.12 takes the
+# callback lock of its TCP sockets for reading with softirqs enabled
+# (siw_qp_llp_data_ready), so lockdep complains once TCP is used besides.
+known()
+{
+	[ "$dev" != siw ] || echo 'clock-AF_INET'
+	[ -z "$expect" ] || echo "$expect"
+}
+
+# since_start FILE: what the kernel said since the guest runs our programs.  What
+# it has to say about itself before, such as about a missing PCI bus, is no fault of ours.
+since_start() { tr -d '\r' <"$1" | sed '1,/hps: guest starts/d'; }
+
+# suspicious: filter kernel messages.  A report lasts until the next one, at most
+# 400 lines, of which the first 60 are printed; the known ones are left out.
+suspicious()
+{
+	awk -v reports="$REPORTS" -v known="$(known | paste -sd'|')" '
+		function flush() {
+			if (n && !(known != "" && whole ~ known && whole !~ /hps_/)) {
+				printf "%s", text
+				if (++printed == 10)
+					exit
+			}
+			n = 0
+			text = whole = ""
+		}
+		$0 ~ reports { flush(); n = 1 }
+		n && n <= 60 { text = text $0 "\n" }
+		n && n++ <= 400 { whole = whole $0 "\n" }
+		END { flush() }'
+}
+
+# machine_reports NODE: collect what the kernel reported.
+machine_reports()
+{
+	local dir=$job/$1
+	since_start "$dir/console" | suspicious >"$dir/reports"
+	# The console shows warnings and worse, also those of a dying kernel.
+	if [ ! -s "$dir/reports" ] && [ -s "$dir/dmesg" ]; then
+		since_start "$dir/dmesg" | suspicious >"$dir/reports"
+	fi
+	[ ! -s "$dir/kmemleak" ] || suspicious <"$dir/kmemleak" >>"$dir/reports"
+	# After a known report of lockdep there is no more of it.
+	if [ -e "$dir/lockdep-off" ]; then
+		if [ -n "$(known)" ] && since_start "$dir/console" | grep -qE "$(known | paste -sd'|')"; then
+			say "hp$1: lockdep has stopped at a known fault that is not ours"
+		else
+			echo 'lockdep has switched itself off' >>"$dir/trouble"
+		fi
+	fi
+}
+
+# machine_judge NODE: print what is wrong and return the status:
+# the command's, 124 after a timeout, 125 if the machine was not well.
+machine_judge()
+{
+	local dir=$job/$1 status=''
+	[ ! -s "$dir/status" ] || status=$(cat "$dir/status")
+	machine_reports "$1"
+	if [ -s "$dir/reports" ]; then
+		say "hp$1: the kernel reported:"
+		cat "$dir/reports" >&2
+		return 125
+	fi
+	if [ -s "$dir/trouble" ]; then
+		say "hp$1: $(cat "$dir/trouble")"
+		return 125
+	fi
+	if [ -z "$status" ] && [ "$(cat "$dir/exit" 2>/dev/null)" = 137 ]; then
+		say "hp$1: killed, the time was over; end of the console:"
+		tail -n 30 "$dir/console" >&2
+		return 124
+	fi
+	if [ -z "$status" ]; then
+		say "hp$1: ended without a result; end of the console:"
+		tail -n 40 "$dir/console" "$dir/stderr" >&2
+		return 125
+	fi
+	return "$status"
+}

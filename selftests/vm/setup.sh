@@ -1,0 +1,126 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Install what building and testing need and this machine (Debian 12) lacks.
+# Says nothing if that is nothing.
+#
+# Debian's kernels are unpacked into the cache and not installed: the machine
+# shall not boot another kernel for having run a test.
+set -eu
+. "$(dirname "$0")/lib.sh"
+
+build='make gcc libc6-dev bc bison flex libelf-dev libssl-dev rsync kmod xz-utils perl dkms linux-source-6.12'
+style='sparse shellcheck'
+guest='qemu-system-x86 busybox-static iproute2 procps util-linux
+	rdma-core ibverbs-utils rdmacm-utils libibverbs-dev librdmacm-dev perftest'
+# What the demonstration and the benchmarks run over the sockets.
+programs='socat iperf3 nginx-light curl redis-server redis-tools ethtool'
+
+as_root()
+{
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	else
+		sudo "$@"
+	fi
+}
+
+apt()
+{
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 \
+		-o DPkg::Lock::Timeout=600 "$@" </dev/null >>"$log" 2>&1 ||
+		{ tail -n 30 "$log" >&2; die "apt-get $1 failed"; }
+}
+
+# The lists of a fresh machine are empty or old.
+refresh()
+{
+	[ -z "${refreshed:-}" ] || return 0
+	say 'updating the package lists'
+	apt update
+	refreshed=1
+}
+
+is_installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+
+missing()
+{
+	local p
+	for p; do
+		is_installed "$p" || echo "$p"
+	done
+}
+
+# Packages may start servers, which the tests do not want on this machine.
+install()
+{
+	local policy=/usr/sbin/policy-rc.d
+	refresh
+	say "installing $*"
+	if [ -e $policy ]; then
+		policy=
+	else
+		printf '#!/bin/sh\nexit 101\n' | as_root tee $policy >/dev/null
+		as_root chmod +x $policy
+	fi
+	apt install --no-install-recommends "$@"
+	[ -z "$policy" ] || as_root rm "$policy"
+}
+
+packages()
+{
+	local list
+	# shellcheck disable=SC2046,SC2086 # lists
+	list=$(missing $build $style $guest $programs)
+	# shellcheck disable=SC2086 # a list
+	[ -z "$list" ] || install $list
+}
+
+# newest SERIES: the newest release of it that there is to download.
+newest()
+{
+	apt-cache search --names-only "^linux-image-${1//./\\.}\\.[0-9+a-z.-]*-amd64$" |
+		sed -n 's/^linux-image-\([^ ]*\) .*/\1/p' |
+		grep -vE -- '-(rt|cloud)-' | sort -V | tail -n 1
+}
+
+# kernel_packages RELEASE: its image, and what the headers consist of.
+kernel_packages()
+{
+	echo "linux-image-$1" "linux-headers-$1"
+	apt-cache depends "linux-headers-$1" |
+		grep -oE 'linux-(headers|kbuild)-[^ ]*$'
+}
+
+# debian_kernel SERIES: one that is not on this machine goes into the cache.
+debian_kernel()
+{
+	local release dir f
+	release=$("$VM/kernel.sh" --release "$1")
+	[ -z "$release" ] || return 0
+	refresh
+	release=$(newest "$1")
+	[ -n "$release" ] || die "Debian's archive has no kernel $1 here"
+	say "unpacking Debian's kernel $release (100 MB to download)"
+	dir=$HPSOCK_CACHE/debian/$release
+	rm -rf "$dir"
+	mkdir -p "$dir/deb"
+	# shellcheck disable=SC2046 # a list
+	(cd "$dir/deb" && apt-get -qq download $(kernel_packages "$release") >>"$log" 2>&1) ||
+		{ tail "$log" >&2; die 'apt-get download failed'; }
+	for f in "$dir"/deb/*.deb; do
+		dpkg -x "$f" "$dir"
+	done
+	rm -r "$dir/deb"
+	# The one place where the headers say where they are.
+	sed -i "s| /usr/src/| $dir/usr/src/|" "$dir/usr/src/linux-headers-$release/Makefile"
+	/sbin/depmod -b "$dir" "$release"
+	touch "$dir/complete"
+}
+
+mkdir -p "$HPSOCK_CACHE"
+log=$HPSOCK_CACHE/setup.log
+: >"$log"
+packages
+debian_kernel 6.12
+debian_kernel 6.1
+"$VM/kernel.sh" --source >/dev/null

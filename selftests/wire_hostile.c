@@ -1,0 +1,890 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The wire protocol against a peer in user space, well-behaved and not. What a
+ * bad peer does must end its own connection, be counted, and harm nobody else.
+ */
+#include "hps_peer.h"
+
+FIXTURE(wire) {
+	struct hps t;
+	struct hps_addr at;
+	int l;
+	struct peer peer;
+};
+
+FIXTURE_VARIANT(wire) {
+	int af;
+};
+
+FIXTURE_VARIANT_ADD(wire, hpsock) { AF_INET };
+FIXTURE_VARIANT_ADD(wire, hpsock6) { AF_INET6 };
+
+FIXTURE_SETUP(wire)
+{
+	hps_init(&self->t, true, variant->af);
+	self->l = hps_listen(&self->t, 4, &self->at);
+	ASSERT_OK(self->l);
+	peer_hello(&self->peer, 40000, hps_port(&self->at));
+}
+
+FIXTURE_TEARDOWN(wire)
+{
+	peer_free(&self->peer);
+}
+
+static char buf[1 << 20];
+
+/* A counter of the module, -1 where there is none of that name. */
+static long counter(const char *name)
+{
+	FILE *f = fopen("/proc/net/hpsock_stat", "r");
+	char key[64];
+	long value;
+
+	if (!f)
+		return -1;
+	while (fscanf(f, "%63s %ld", key, &value) == 2)
+		if (!strcmp(key, name)) {
+			fclose(f);
+			return value;
+		}
+	fclose(f);
+	return -1;
+}
+
+/* The listener still serves others. */
+static void still_works(struct __test_metadata *_metadata, struct hps *t, int l,
+			const struct hps_addr *at)
+{
+	int c = hps_dial(t, *at), s;
+
+	ASSERT_OK(c);
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	ASSERT_EQ(3000, hps_push(c, 3000, 1000, 1));
+	ASSERT_EQ(3000, hps_pull(s, 3000, 1000, 1));
+	close(c);
+	close(s);
+}
+
+TEST_F(wire, well_behaved)
+{
+	struct peer *p = &self->peer;
+	struct hps_addr from;
+	struct peer_msg msg;
+	int s, got = 0;
+
+	ASSERT_OK(peer_dial(p, &self->t, &self->at));
+	EXPECT_EQ(htonl(HPS_MAGIC), p->theirs.magic);
+	EXPECT_EQ(HPS_VERSION, p->theirs.version);
+	EXPECT_EQ(SOCK_STREAM, p->theirs.type);
+	EXPECT_EQ(0, p->theirs.flags);
+	EXPECT_EQ(hps_port(&self->at), ntohs(p->theirs.src_port));
+	EXPECT_EQ(40000, ntohs(p->theirs.dst_port));
+	EXPECT_LE(1, ntohs(p->theirs.credits));
+	EXPECT_LE(ntohs(p->theirs.credits), ntohs(p->theirs.window));
+	EXPECT_GE(HPS_WINDOW_MAX, ntohs(p->theirs.window));
+	EXPECT_LE(HPS_BUF_MIN, ntohl(p->theirs.buf_size));
+	EXPECT_GE(HPS_BUF_MAX, ntohl(p->theirs.buf_size));
+	EXPECT_LE(HPS_CTRL_SLOTS, ntohs(p->theirs.ctrl_slots));
+	EXPECT_EQ(0, p->theirs.features);
+
+	s = hps_accept(self->l);
+	ASSERT_OK(s);
+	from = hps_peer(s);
+	EXPECT_TRUE(hps_same_host(&self->t.a, &from));
+	EXPECT_EQ(40000, hps_port(&from));
+
+	/* Data both ways */
+	hps_fill(buf, 1000, 0, 1);
+	ASSERT_OK(peer_send(p, HPS_MSG_DATA, buf, 1000));
+	EXPECT_EQ(1000, hps_pull(s, 1000, 1000, 1));
+	ASSERT_EQ(20000, hps_push(s, 20000, 5000, 2));
+	while (got < 20000) {
+		ASSERT_OK(peer_receive(p, &msg, hps_deadline()));
+		if (msg.hdr.type != HPS_MSG_DATA)
+			continue;
+		ASSERT_EQ(msg.len, hps_check(msg.data, msg.len, got, 2));
+		got += msg.len;
+	}
+
+	/* And the end, ours first */
+	ASSERT_OK(peer_send(p, HPS_MSG_FIN, NULL, 0));
+	EXPECT_EQ(0, recv(s, buf, 1, 0));
+	do {
+		ASSERT_OK(peer_receive(p, &msg, hps_deadline()));
+	} while (msg.hdr.type == HPS_MSG_CREDIT);
+	EXPECT_EQ(HPS_MSG_FINACK, msg.hdr.type);
+	ASSERT_OK(shutdown(s, SHUT_WR));
+	do {
+		ASSERT_OK(peer_receive(p, &msg, hps_deadline()));
+	} while (msg.hdr.type == HPS_MSG_CREDIT);
+	EXPECT_EQ(HPS_MSG_FIN, msg.hdr.type);
+	ASSERT_OK(peer_send(p, HPS_MSG_FINACK, NULL, 0));
+	EXPECT_TRUE(hps_wait(s, POLLHUP) & POLLHUP);
+	EXPECT_EQ(0, hps_error(s));
+	EXPECT_TRUE(peer_gone(p));
+}
+
+/* A window's worth and more, with credits coming back only as it is read */
+TEST_F(wire, waits_for_credit)
+{
+	struct peer *p = &self->peer;
+	struct peer_msg msg;
+	int64_t sent, got = 0;
+	int s;
+
+	p->hello.credits = htons(2);
+	p->hello.window = htons(4);
+	p->hello.buf_size = htonl(HPS_BUF_MIN);
+	ASSERT_OK(peer_dial(p, &self->t, &self->at));
+	s = hps_accept(self->l);
+	ASSERT_OK(s);
+	sent = hps_stuff(s, 0, 1);
+	ASSERT_LT(4 * HPS_BUF_MIN, sent);
+	/* peer_receive() is strict about what has no credit and what is too long. */
+	while (!peer_receive(p, &msg, 200)) {
+		ASSERT_EQ(HPS_MSG_DATA, msg.hdr.type);
+		ASSERT_EQ(msg.len, hps_check(msg.data, msg.len, got, 1));
+		got += msg.len;
+	}
+	EXPECT_EQ(ETIME, errno);
+	EXPECT_EQ(2, p->rx_data);
+	/* One more credit is one more message, */
+	p->told++;
+	ASSERT_OK(peer_send(p, HPS_MSG_CREDIT, NULL, 0));
+	ASSERT_OK(peer_receive(p, &msg, hps_deadline()));
+	EXPECT_EQ(3, p->rx_data);
+	got += msg.len;
+	EXPECT_ERRNO(ETIME, peer_receive(p, &msg, 100));
+	/* and so on to the last byte. */
+	while (got < sent) {
+		if (p->told - p->rx_data < 2) {
+			p->told += 2;
+			ASSERT_OK(peer_send(p, HPS_MSG_CREDIT, NULL, 0));
+		}
+		ASSERT_OK(peer_receive(p, &msg, hps_deadline()));
+		ASSERT_EQ(msg.len, hps_check(msg.data, msg.len, got, 1));
+		got += msg.len;
+	}
+	EXPECT_EQ(sent, got);
+}
+
+/* Every credit that it grants it can take, and reading grants more. */
+TEST_F(wire, keeps_its_word)
+{
+	uint32_t size, len, total = 0;
+	struct peer *p = &self->peer;
+	struct peer_msg msg;
+	int s, i;
+
+	ASSERT_OK(peer_dial(p, &self->t, &self->at));
+	s = hps_accept(self->l);
+	ASSERT_OK(s);
+	size = ntohl(p->theirs.buf_size) - sizeof(struct hps_hdr);
+	if (size > PEER_SLOT - sizeof(struct hps_hdr))
+		size = PEER_SLOT - sizeof(struct hps_hdr);
+	for (i = 0; i < 300; i++) {
+		while (p->tx_used == p->granted) {
+			/* Take half of it away to earn some more. */
+			len = total > 1 ? total / 2 : total;
+			ASSERT_LT(0, len);
+			ASSERT_EQ(len, recv(s, buf, len, MSG_WAITALL));
+			total -= len;
+			while (!peer_receive(p, &msg, total ? 10 : hps_deadline())) {
+				if (p->tx_used != p->granted)
+					break;
+			}
+		}
+		len = i % 3 ? size : 1;
+		ASSERT_OK(peer_send(p, HPS_MSG_DATA, buf, len));
+		total += len;
+	}
+	ASSERT_EQ(0, hps_error(s));
+	for (; total; total -= len) {
+		len = total < sizeof(buf) ? total : sizeof(buf);
+		ASSERT_EQ(len, recv(s, buf, len, MSG_WAITALL));
+	}
+}
+
+/* Hellos that are turned down, in which only one thing is wrong */
+static void change(struct hps_hello *hello, int which)
+{
+	switch (which) {
+	case 0:
+		hello->magic = htonl(0x48505332);
+		break;
+	case 1:
+		hello->version = 0;
+		break;
+	case 2:
+		hello->version = HPS_VERSION + 1;
+		break;
+	case 3:
+		hello->version = 255;
+		break;
+	case 4:
+		hello->type = SOCK_DGRAM;
+		break;
+	case 5:
+		hello->type = 0;
+		break;
+	case 6:
+		hello->credits = 0;
+		break;
+	case 7:
+		hello->credits = htons(ntohs(hello->window) + 1);
+		break;
+	case 8:
+		hello->credits = htons(HPS_WINDOW_MIN - 1);
+		hello->window = hello->credits;
+		break;
+	case 9:
+		hello->window = htons(HPS_WINDOW_MAX + 1);
+		break;
+	case 10:
+		hello->credits = htons(65535);
+		hello->window = hello->credits;
+		break;
+	case 11:
+		hello->buf_size = htonl(HPS_BUF_MIN - 1);
+		break;
+	case 12:
+		hello->buf_size = htonl(HPS_BUF_MAX + 1);
+		break;
+	case 13:
+		hello->buf_size = 0;
+		break;
+	case 14:
+		hello->buf_size = htonl(0xffffffff);
+		break;
+	case 15:
+		hello->ctrl_slots = htons(HPS_CTRL_SLOTS - 1);
+		break;
+	case 16:
+		hello->ctrl_slots = 0;
+		break;
+	}
+}
+
+TEST_F(wire, bad_hello)
+{
+	long version = counter("reject_version"), invalid = counter("reject_invalid");
+	int which;
+
+	ASSERT_LE(0, version);
+	ASSERT_LE(0, invalid);
+	for (which = 0; which <= 16; which++) {
+		struct peer peer = { 0 };
+
+		peer_hello(&peer, 40000, hps_port(&self->at));
+		change(&peer.hello, which);
+		EXPECT_ERRNO(ECONNREFUSED, peer_dial(&peer, &self->t, &self->at));
+		EXPECT_EQ(which < 4 ? HPS_REJ_VERSION : HPS_REJ_INVALID, peer.reason) {
+			TH_LOG("hello %d", which);
+		}
+		EXPECT_EQ(HPS_VERSION, peer.version);
+		peer_free(&peer);
+	}
+	EXPECT_EQ(version + 4, counter("reject_version"));
+	EXPECT_EQ(invalid + 13, counter("reject_invalid"));
+	still_works(_metadata, &self->t, self->l, &self->at);
+}
+
+TEST_F(wire, short_hello)
+{
+	static const size_t lengths[] = { 0, 1, 4, 5, 8, 16 };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		struct peer peer = { 0 };
+
+		peer_hello(&peer, 40000, hps_port(&self->at));
+		EXPECT_ERRNO(ECONNREFUSED,
+			     peer_connect(&peer, self->t.a, hps_at(self->t.b, peer_service_port()),
+					  &peer.hello, lengths[i]));
+		/* RoCE fills up with zeroes: what is cut off then is out of range. */
+		EXPECT_TRUE(peer.reason == HPS_REJ_VERSION ||
+			    (lengths[i] >= 5 && peer.reason == HPS_REJ_INVALID)) {
+			TH_LOG("%zu bytes: reason %d", lengths[i], peer.reason);
+		}
+		peer_free(&peer);
+	}
+	still_works(_metadata, &self->t, self->l, &self->at);
+}
+
+/* What later versions may put there is no reason to refuse. */
+TEST_F(wire, unknown_bits)
+{
+	self->peer.hello.flags = 0xffff;
+	self->peer.hello.features = ~0;
+	ASSERT_OK(peer_dial(&self->peer, &self->t, &self->at));
+	EXPECT_OK(hps_accept(self->l));
+}
+
+TEST_F(wire, nobody_listens)
+{
+	long refused = counter("reject_refused");
+	struct hps_addr name = hps_name(hps_bound(&self->t, 0, self->t.b));
+	int ports[] = { 0, 1, hps_port(&name) };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(ports); i++) {
+		struct peer peer = { 0 };
+
+		peer_hello(&peer, 40000, ports[i]);
+		EXPECT_ERRNO(ECONNREFUSED, peer_dial(&peer, &self->t, &self->at));
+		EXPECT_EQ(HPS_REJ_REFUSED, peer.reason);
+		peer_free(&peer);
+	}
+	EXPECT_EQ(refused + 3, counter("reject_refused"));
+}
+
+TEST_F(wire, backlog_full)
+{
+	long busy = counter("reject_busy");
+	struct peer peer[3] = { 0 };
+	struct hps_addr at;
+	int l = hps_listen(&self->t, 0, &at), i;
+
+	ASSERT_OK(l);
+	ASSERT_OK(peer_dial(&peer[0], &self->t, &at));
+	for (i = 1; i < 3; i++) {
+		EXPECT_ERRNO(ECONNREFUSED, peer_dial(&peer[i], &self->t, &at));
+		EXPECT_EQ(HPS_REJ_BUSY, peer[i].reason);
+		peer_free(&peer[i]);
+	}
+	EXPECT_EQ(busy + 2, counter("reject_busy"));
+	EXPECT_OK(hps_accept(l));
+	ASSERT_OK(peer_dial(&peer[1], &self->t, &at));
+	EXPECT_OK(hps_accept(l));
+	for (i = 0; i < 2; i++)
+		peer_free(&peer[i]);
+}
+
+/*
+ * Messages that break the protocol: the function sends one, after 100 good
+ * bytes, over a connection that was just accepted.
+ */
+
+static int raw(struct peer *p, int type, uint32_t len, uint32_t seq, uint32_t credit,
+	       size_t payload)
+{
+	uint8_t msg[20000] = { 0 };
+	struct hps_hdr *hdr = (struct hps_hdr *)msg;
+
+	*hdr = (struct hps_hdr){
+		.type = type, .len = htonl(len), .seq = htonl(seq), .credit = htonl(credit),
+	};
+	return peer_raw(p, msg, sizeof(*hdr) + payload);
+}
+
+static void violate(struct __test_metadata *_metadata, struct hps *t, int l,
+		    struct hps_addr *at, struct peer *p, const char *reason,
+		    int (*bad)(struct peer *p))
+{
+	long before = counter(reason);
+	int s, c2, s2;
+
+	ASSERT_LE(0, before);
+	/* A bystander */
+	c2 = hps_dial(t, *at);
+	ASSERT_OK(c2);
+	s2 = hps_accept(l);
+	ASSERT_OK(s2);
+
+	ASSERT_OK(peer_dial(p, t, at));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	hps_fill(buf, 100, 0, 1);
+	ASSERT_OK(peer_send(p, HPS_MSG_DATA, buf, 100));
+	ASSERT_TRUE(hps_until_inq(s, 100));
+	bad(p);
+
+	EXPECT_TRUE(hps_wait(s, POLLERR) & POLLERR);
+	EXPECT_EQ(before + 1, counter(reason)) TH_LOG("%s", reason);
+	/* What was right before it is still right. */
+	EXPECT_EQ(100, hps_pull(s, 100, 100, 1));
+	hps_pull(s, INT64_MAX, 1000, 99);
+	EXPECT_EQ(EPROTO, hps_error(s) ?: errno);
+	EXPECT_TRUE(peer_gone(p));
+
+	ASSERT_EQ(3000, hps_push(c2, 3000, 1000, 1));
+	ASSERT_EQ(3000, hps_pull(s2, 3000, 1000, 1));
+	still_works(_metadata, t, l, at);
+}
+
+#define VIOLATION(name, reason)							\
+	static int name(struct peer *p);					\
+	TEST_F(wire, name)							\
+	{									\
+		violate(_metadata, &self->t, self->l, &self->at, &self->peer,	\
+			"violation_" reason, name);				\
+	}									\
+	static int name(struct peer *p)
+
+VIOLATION(len_too_big, "length")
+{
+	return raw(p, HPS_MSG_DATA, 101, p->tx_seq, p->told, 100);
+}
+
+VIOLATION(len_too_small, "length")
+{
+	return raw(p, HPS_MSG_DATA, 99, p->tx_seq, p->told, 100);
+}
+
+VIOLATION(len_huge, "length")
+{
+	return raw(p, HPS_MSG_DATA, 0xfffffff0, p->tx_seq, p->told, 100);
+}
+
+VIOLATION(data_of_nothing, "length")
+{
+	return raw(p, HPS_MSG_DATA, 0, p->tx_seq, p->told, 0);
+}
+
+VIOLATION(credit_with_payload, "length")
+{
+	return raw(p, HPS_MSG_CREDIT, 10, p->tx_seq, p->told, 10);
+}
+
+VIOLATION(fin_with_payload, "length")
+{
+	return raw(p, HPS_MSG_FIN, 10, p->tx_seq, p->told, 10);
+}
+
+VIOLATION(short_message, "length")
+{
+	return peer_raw(p, "\1\0\0\0", 4);
+}
+
+VIOLATION(one_byte_short, "length")
+{
+	return peer_raw(p, "\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 15);
+}
+
+VIOLATION(empty_message, "length")
+{
+	return peer_raw(p, "", 0);
+}
+
+VIOLATION(type_0, "type")
+{
+	return raw(p, 0, 0, p->tx_seq, p->told, 0);
+}
+
+VIOLATION(type_next, "type")
+{
+	return raw(p, HPS_MSG_FINACK + 1, 0, p->tx_seq, p->told, 0);
+}
+
+VIOLATION(type_255, "type")
+{
+	return raw(p, 255, 100, p->tx_seq, p->told, 100);
+}
+
+VIOLATION(seq_repeated, "seq")
+{
+	return raw(p, HPS_MSG_DATA, 100, p->tx_seq - 1, p->told, 100);
+}
+
+VIOLATION(seq_skipped, "seq")
+{
+	return raw(p, HPS_MSG_DATA, 100, p->tx_seq + 1, p->told, 100);
+}
+
+VIOLATION(seq_of_another_order, "seq")
+{
+	return raw(p, HPS_MSG_CREDIT, 0, htonl(p->tx_seq), p->told, 0);
+}
+
+VIOLATION(credit_taken_back, "credit")
+{
+	return raw(p, HPS_MSG_CREDIT, 0, p->tx_seq, p->told - 1, 0);
+}
+
+VIOLATION(credit_beyond_window, "credit")
+{
+	return raw(p, HPS_MSG_CREDIT, 0, p->tx_seq, ntohs(p->hello.window) + 1, 0);
+}
+
+VIOLATION(credit_far_beyond, "credit")
+{
+	return raw(p, HPS_MSG_DATA, 100, p->tx_seq, p->told + 0x7fffffff, 100);
+}
+
+VIOLATION(credit_around, "credit")
+{
+	return raw(p, HPS_MSG_DATA, 100, p->tx_seq, p->told + 0x80000001, 100);
+}
+
+/* More data than was granted, while nobody reads */
+VIOLATION(overrun, "overrun")
+{
+	uint32_t size = ntohl(p->theirs.buf_size) - sizeof(struct hps_hdr);
+	struct peer_msg msg;
+
+	if (size > PEER_SLOT - sizeof(struct hps_hdr))
+		size = PEER_SLOT - sizeof(struct hps_hdr);
+	do {
+		while (p->tx_used < p->granted)
+			if (peer_send(p, HPS_MSG_DATA, buf, size))
+				return -1;
+	} while (!peer_receive(p, &msg, 100));
+	return peer_send(p, HPS_MSG_DATA, buf, size);
+}
+
+VIOLATION(data_after_fin, "state")
+{
+	if (peer_send(p, HPS_MSG_FIN, NULL, 0))
+		return -1;
+	return peer_send(p, HPS_MSG_DATA, buf, 10);
+}
+
+VIOLATION(second_fin, "state")
+{
+	if (peer_send(p, HPS_MSG_FIN, NULL, 0))
+		return -1;
+	return peer_send(p, HPS_MSG_FIN, NULL, 0);
+}
+
+VIOLATION(finack_of_nothing, "state")
+{
+	return peer_send(p, HPS_MSG_FINACK, NULL, 0);
+}
+
+/* A message longer than any buffer: the device itself ends it. */
+TEST_F(wire, too_long)
+{
+	struct peer *p = &self->peer;
+	int s;
+
+	ASSERT_OK(peer_dial(p, &self->t, &self->at));
+	s = hps_accept(self->l);
+	ASSERT_OK(s);
+	if (ntohl(p->theirs.buf_size) >= PEER_SLOT)
+		SKIP(return, "buffers are as long as we can send");
+	memset(buf, 0, PEER_SLOT);
+	peer_raw(p, buf, ntohl(p->theirs.buf_size) + 1);
+	EXPECT_TRUE(hps_wait(s, POLLERR) & POLLERR);
+	EXPECT_NE(0, hps_error(s));
+	still_works(_metadata, &self->t, self->l, &self->at);
+}
+
+/* Credits by the thousand cost nobody anything. */
+TEST_F(wire, credit_flood)
+{
+	struct peer *p = &self->peer;
+	int s, i;
+
+	ASSERT_OK(peer_dial(p, &self->t, &self->at));
+	s = hps_accept(self->l);
+	ASSERT_OK(s);
+	for (i = 0; i < 2000; i++) {
+		ASSERT_OK(peer_send(p, HPS_MSG_CREDIT, NULL, 0));
+	}
+	ASSERT_OK(peer_send(p, HPS_MSG_DATA, "x", 1));
+	EXPECT_EQ(1, recv(s, buf, 1, 0));
+	EXPECT_EQ('x', buf[0]);
+}
+
+/* Gone without a word: what arrived is there, then a reset. */
+TEST_F(wire, disconnected)
+{
+	struct peer *p = &self->peer;
+	int s;
+
+	ASSERT_OK(peer_dial(p, &self->t, &self->at));
+	s = hps_accept(self->l);
+	ASSERT_OK(s);
+	hps_fill(buf, 100, 0, 1);
+	ASSERT_OK(peer_send(p, HPS_MSG_DATA, buf, 100));
+	peer_disconnect(p);
+	EXPECT_TRUE(hps_wait(s, POLLERR) & POLLERR);
+	EXPECT_EQ(100, hps_pull(s, 200, 200, 1));
+	EXPECT_EQ(ECONNRESET, errno);
+	still_works(_metadata, &self->t, self->l, &self->at);
+}
+
+TEST_F(wire, disconnected_before_accept)
+{
+	struct peer *p = &self->peer;
+	int s;
+
+	ASSERT_OK(peer_dial(p, &self->t, &self->at));
+	ASSERT_OK(peer_send(p, HPS_MSG_DATA, buf, 100));
+	peer_disconnect(p);
+	s = hps_accept(self->l);
+	ASSERT_OK(s);
+	EXPECT_TRUE(hps_wait(s, POLLERR) & POLLERR);
+	still_works(_metadata, &self->t, self->l, &self->at);
+}
+
+/* FIN, and then gone before its FINACK */
+TEST_F(wire, disconnected_after_fin)
+{
+	struct peer *p = &self->peer;
+	int s;
+
+	ASSERT_OK(peer_dial(p, &self->t, &self->at));
+	s = hps_accept(self->l);
+	ASSERT_OK(s);
+	ASSERT_OK(peer_send(p, HPS_MSG_FIN, NULL, 0));
+	peer_disconnect(p);
+	EXPECT_TRUE(hps_wait(s, POLLHUP) & POLLHUP);
+	EXPECT_ERRNO(EPIPE, (hps_error(s), send(s, "x", 1, MSG_NOSIGNAL)));
+}
+
+/* A peer that is killed */
+TEST_F(wire, killed)
+{
+	pid_t pid = hps_fork();
+	int s;
+
+	ASSERT_OK(pid);
+	if (!pid) {
+		struct peer peer = { 0 };
+
+		if (peer_dial(&peer, &self->t, &self->at) ||
+		    peer_send(&peer, HPS_MSG_DATA, buf, 100))
+			_exit(1);
+		pause();
+	}
+	s = hps_accept(self->l);
+	ASSERT_OK(s);
+	ASSERT_TRUE(hps_until_inq(s, 100));
+	kill(pid, SIGKILL);
+	EXPECT_EQ(128 + SIGKILL, hps_reap(pid));
+	EXPECT_EQ(100, recv(s, buf, 1000, 0));
+	EXPECT_ERRNO(ECONNRESET, recv(s, buf, 1000, 0));
+}
+
+/* Requests left alone, by the dozen, while the listener goes */
+TEST_F(wire, listener_goes)
+{
+	struct peer peer[8] = { 0 };
+	struct hps_addr at;
+	int l = hps_listen(&self->t, 8, &at), i;
+
+	ASSERT_OK(l);
+	for (i = 0; i < 8; i++) {
+		ASSERT_OK(peer_dial(&peer[i], &self->t, &at));
+	}
+	close(l);
+	for (i = 0; i < 8; i++) {
+		EXPECT_TRUE(peer_gone(&peer[i]));
+		peer_free(&peer[i]);
+	}
+	still_works(_metadata, &self->t, self->l, &self->at);
+}
+
+/*
+ * The other way round: AF_HPSOCK connects to a server in user space, at an
+ * address of which the module has no listener.
+ */
+FIXTURE(server) {
+	struct hps t;
+	struct hps_addr at;
+	int c;
+	struct peer peer;
+};
+
+FIXTURE_VARIANT(server) {
+	int af;
+};
+
+FIXTURE_VARIANT_ADD(server, hpsock) { AF_INET };
+FIXTURE_VARIANT_ADD(server, hpsock6) { AF_INET6 };
+
+FIXTURE_SETUP(server)
+{
+	hps_init(&self->t, true, variant->af);
+	ASSERT_OK(peer_listen(&self->peer, self->t.b));
+	self->at = hps_at(self->t.b, 5000);
+	self->c = hps_dial_nb(&self->t, self->at);
+	ASSERT_OK(self->c);
+	ASSERT_OK(peer_request(&self->peer));
+	/* What we answer if nobody changes it */
+	peer_hello(&self->peer, 5000, ntohs(self->peer.theirs.src_port));
+}
+
+FIXTURE_TEARDOWN(server)
+{
+	peer_free(&self->peer);
+}
+
+TEST_F(server, well_behaved)
+{
+	struct hps_hello *theirs = &self->peer.theirs;
+	struct hps_addr name = hps_name(self->c);
+	struct peer_msg msg;
+
+	EXPECT_EQ(htonl(HPS_MAGIC), theirs->magic);
+	EXPECT_EQ(HPS_VERSION, theirs->version);
+	EXPECT_EQ(SOCK_STREAM, theirs->type);
+	EXPECT_EQ(5000, ntohs(theirs->dst_port));
+	EXPECT_EQ(hps_port(&name), ntohs(theirs->src_port));
+	ASSERT_OK(peer_accept(&self->peer, &self->peer.hello, sizeof(self->peer.hello)));
+	EXPECT_WAIT(POLLOUT, self->c);
+	EXPECT_EQ(0, hps_error(self->c));
+	name = hps_peer(self->c);
+	EXPECT_TRUE(hps_same(&name, &self->at));
+	ASSERT_EQ(500, hps_push(self->c, 500, 500, 1));
+	do {
+		ASSERT_OK(peer_receive(&self->peer, &msg, hps_deadline()));
+	} while (msg.hdr.type == HPS_MSG_CREDIT);
+	ASSERT_EQ(500, msg.len);
+	EXPECT_EQ(500, hps_check(msg.data, 500, 0, 1));
+	ASSERT_OK(peer_send(&self->peer, HPS_MSG_DATA, msg.data, 500));
+	ASSERT_OK(hps_nonblock(self->c, false));
+	EXPECT_EQ(500, hps_pull(self->c, 500, 500, 1));
+}
+
+/* REPs that are no answer */
+static void bad_answer(struct __test_metadata *_metadata, struct hps *t, int which, size_t len)
+{
+	long before = counter("violation_hello");
+	struct peer peer = { 0 };
+	int c;
+
+	ASSERT_OK(peer_listen(&peer, t->b));
+	c = hps_dial_nb(t, hps_at(t->b, 5000));
+	ASSERT_OK(c);
+	ASSERT_OK(peer_request(&peer));
+	peer_hello(&peer, 5000, ntohs(peer.theirs.src_port));
+	change(&peer.hello, which);
+	ASSERT_OK(peer_accept(&peer, &peer.hello, len));
+	EXPECT_WAIT(POLLIN | POLLOUT | POLLERR | POLLHUP | POLLRDHUP, c);
+	EXPECT_EQ(EPROTO, hps_error(c)) TH_LOG("answer %d, %zu bytes", which, len);
+	EXPECT_EQ(before + 1, counter("violation_hello"));
+	EXPECT_EQ(0, hps_peer(c).len);
+	close(c);
+	peer_free(&peer);
+}
+
+TEST_F(server, bad_answers)
+{
+	int which;
+
+	peer_reject(&self->peer, NULL, 0);
+	peer_free(&self->peer);
+	for (which = 0; which <= 16; which++)
+		bad_answer(_metadata, &self->t, which, sizeof(struct hps_hello));
+	bad_answer(_metadata, &self->t, -1, 0);
+	bad_answer(_metadata, &self->t, -1, 4);
+	bad_answer(_metadata, &self->t, -1, 16);
+}
+
+static void reject(struct __test_metadata *_metadata, struct peer *p, int c, const void *data,
+		   size_t len, int err)
+{
+	ASSERT_OK(peer_reject(p, data, len));
+	EXPECT_WAIT(POLLIN | POLLOUT | POLLERR | POLLHUP | POLLRDHUP, c);
+	EXPECT_EQ(err, hps_error(c));
+}
+
+static struct hps_reject rejection(int reason)
+{
+	return (struct hps_reject){
+		.magic = htonl(HPS_MAGIC), .version = HPS_VERSION, .reason = reason,
+	};
+}
+
+TEST_F(server, rejects)
+{
+	struct hps_reject rej = rejection(HPS_REJ_REFUSED);
+
+	reject(_metadata, &self->peer, self->c, &rej, sizeof(rej), ECONNREFUSED);
+}
+
+TEST_F(server, rejects_version)
+{
+	struct hps_reject rej = rejection(HPS_REJ_VERSION);
+
+	rej.version = 77;
+	reject(_metadata, &self->peer, self->c, &rej, sizeof(rej), EPROTO);
+}
+
+TEST_F(server, rejects_hello)
+{
+	struct hps_reject rej = rejection(HPS_REJ_INVALID);
+
+	reject(_metadata, &self->peer, self->c, &rej, sizeof(rej), EPROTO);
+}
+
+/* A stranger's rejection has no reason of ours. */
+TEST_F(server, rejects_without_reason)
+{
+	reject(_metadata, &self->peer, self->c, NULL, 0, ECONNREFUSED);
+}
+
+TEST_F(server, rejects_with_garbage)
+{
+	memset(buf, 0xff, 100);
+	reject(_metadata, &self->peer, self->c, buf, 100, ECONNREFUSED);
+}
+
+TEST_F(server, rejects_with_unknown_reason)
+{
+	struct hps_reject rej = rejection(200);
+
+	reject(_metadata, &self->peer, self->c, &rej, sizeof(rej), ECONNREFUSED);
+}
+
+/* Who is busy is asked again. */
+TEST_F(server, rejects_busy)
+{
+	struct hps_reject rej = rejection(HPS_REJ_BUSY);
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		ASSERT_OK(peer_reject(&self->peer, &rej, sizeof(rej)));
+		EXPECT_TRUE(hps_quiet(self->c, POLLIN | POLLOUT));
+		ASSERT_OK(peer_request(&self->peer));
+		EXPECT_EQ(5000, ntohs(self->peer.theirs.dst_port));
+		rej.reason = HPS_REJ_NOMEM;
+	}
+	peer_hello(&self->peer, 5000, ntohs(self->peer.theirs.src_port));
+	ASSERT_OK(peer_accept(&self->peer, &self->peer.hello, sizeof(self->peer.hello)));
+	EXPECT_WAIT(POLLOUT, self->c);
+	EXPECT_EQ(0, hps_error(self->c));
+}
+
+/* Who does not answer can be left. */
+TEST_F(server, silent)
+{
+	EXPECT_TRUE(hps_quiet(self->c, POLLIN | POLLOUT));
+	EXPECT_ERRNO(EALREADY, hps_connect(self->c, self->at));
+	EXPECT_OK(close(self->c));
+}
+
+TEST_F(server, dies_silently)
+{
+	EXPECT_TRUE(hps_quiet(self->c, POLLIN | POLLOUT));
+	/* The cm_id goes, which says so. */
+	peer_free(&self->peer);
+	EXPECT_TRUE(hps_wait(self->c, POLLOUT) & POLLERR);
+	EXPECT_EQ(ECONNREFUSED, hps_error(self->c));
+}
+
+TEST_F(server, accepts_and_leaves)
+{
+	ASSERT_OK(peer_accept(&self->peer, &self->peer.hello, sizeof(self->peer.hello)));
+	EXPECT_TRUE(hps_wait(self->c, POLLOUT) & POLLOUT);
+	peer_disconnect(&self->peer);
+	EXPECT_TRUE(hps_wait(self->c, POLLERR) & POLLERR);
+	EXPECT_EQ(ECONNRESET, hps_error(self->c));
+}
+
+/* One message before it is fully a connection at our end. */
+TEST_F(server, speaks_first)
+{
+	ASSERT_OK(peer_accept(&self->peer, &self->peer.hello, sizeof(self->peer.hello)));
+	EXPECT_WAIT(POLLOUT, self->c);
+	hps_fill(buf, 100, 0, 1);
+	ASSERT_OK(peer_send(&self->peer, HPS_MSG_DATA, buf, 100));
+	ASSERT_OK(hps_nonblock(self->c, false));
+	EXPECT_EQ(100, hps_pull(self->c, 100, 100, 1));
+}
+
+TEST_HARNESS_MAIN
