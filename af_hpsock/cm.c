@@ -8,7 +8,7 @@
  *
  *   initiator                           responder
  *   resolve address, route
- *   queue pair, receives
+ *   queue pair, receives (hps_cm_attempt_work())
  *   REQ + hello            ----->       somebody listens, backlog has room
  *                                       queue pair, receives
  *                          <-----       REP + hello, or REJ + reason
@@ -35,6 +35,8 @@
 #define HPS_RETRY	6	/* Soft-RoCE takes 7 for ever */
 #define HPS_RNR_RETRY	6	/* never needed, see credit.c; 7 is for ever */
 #define HPS_BACKLOG	1024	/* of iWARP's listener, before ours counts */
+#define HPS_TRIES_FEW	6	/* 1.5 s, see connect.c */
+#define HPS_TRIES_ANY	U8_MAX	/* more than there is time for */
 
 /* @err: negative errno, or 0 as for hps_conn_shut() */
 static void hps_cm_fail(struct hps_link *link, int err)
@@ -100,16 +102,24 @@ static void hps_cm_param(struct rdma_conn_param *param,
 	param->rnr_retry_count = HPS_RNR_RETRY;
 }
 
+/* As hps_cm_fail(); @tries as hps_conn.tries. */
+static void hps_cm_fail_attempt(struct hps_link *link, int err, u8 tries)
+{
+	spin_lock_bh(&link->conn.lock);
+	if (!link->conn.shut)
+		link->conn.tries = tries;
+	hps_conn_shut(&link->conn, -err);
+	spin_unlock_bh(&link->conn.lock);
+}
+
 /*
- * As hps_cm_fail(), for an attempt. On iWARP rdma_cm's choice of a local port may
- * be one that TCP uses, whose ports it does not know: another attempt has another.
+ * On iWARP rdma_cm's choice of a local port may be one that TCP uses, whose
+ * ports it does not know: another attempt has another.
  */
 static void hps_cm_fail_connect(struct hps_link *link, int err)
 {
-	spin_lock_bh(&link->conn.lock);
-	link->conn.retry = err == -EADDRINUSE;
-	hps_conn_shut(&link->conn, -err);
-	spin_unlock_bh(&link->conn.lock);
+	hps_cm_fail_attempt(link, err,
+			    err == -EADDRINUSE ? HPS_TRIES_FEW : 0);
 }
 
 /* An address or a route could not be resolved: say it in TCP's words. */
@@ -139,25 +149,30 @@ static void hps_cm_route_resolved(struct hps_link *link,
 				  struct rdma_cm_event *event)
 {
 	struct hps_conn *conn = &link->conn;
-	struct rdma_conn_param param;
-	struct hps_hello hello;
 	struct hps_addr local;
-	int err;
 
 	hps_addr_from_rdma(&local, &link->id->route.addr.src_addr);
 	spin_lock_bh(&conn->lock);
 	conn->local.ip = local.ip;
 	conn->local.scope = local.scope;
 	spin_unlock_bh(&conn->lock);
+	link->routed = true;
+	queue_work(hps_wq, &link->attempt);
+}
+
+/* Returns 0 or a negative errno. */
+static int hps_cm_start(struct hps_link *link)
+{
+	struct rdma_conn_param param;
+	struct hps_hello hello;
+	int err;
 
 	err = hps_link_setup(link, link->id);
-	if (!err) {
-		hps_cm_fill_hello(link, &hello);
-		hps_cm_param(&param, &hello);
-		err = rdma_connect_locked(link->id, &param);
-	}
 	if (err)
-		hps_cm_fail_connect(link, err == -ENODEV ? -ENETUNREACH : err);
+		return err == -ENODEV ? -ENETUNREACH : err;
+	hps_cm_fill_hello(link, &hello);
+	hps_cm_param(&param, &hello);
+	return rdma_connect(link->id, &param);
 }
 
 /* Returns 0 or a negative errno in TCP's words. */
@@ -177,26 +192,31 @@ static int hps_cm_resolve(struct hps_link *link)
 }
 
 /**
- * hps_cm_resolve_work - try again to resolve the peer's address
- * @work: hps_link.resolve
+ * hps_cm_attempt_work - what an attempt to connect must not do in a handler
+ * @work: hps_link.attempt
+ *
+ * Once there is a route, build the queue pair and connect: one thread runs all
+ * handlers of rdma_cm, hardware takes its time over a queue pair, and
+ * Soft-iWARP sleeps until TCP is connected. Before, try again to resolve the
+ * address, which would first wait for the handler that asks for it.
  *
  * Context: process, may sleep.
  */
-void hps_cm_resolve_work(struct work_struct *work)
+void hps_cm_attempt_work(struct work_struct *work)
 {
-	struct hps_link *link = container_of(work, struct hps_link, resolve);
-	int err = 0;
+	struct hps_link *link = container_of(work, struct hps_link, attempt);
+	int err;
 
-	if (!READ_ONCE(link->conn.shut))
-		err = hps_cm_resolve(link);
+	if (READ_ONCE(link->conn.shut))
+		return;
+	err = link->routed ? hps_cm_start(link) : hps_cm_resolve(link);
 	if (err)
-		hps_cm_fail(link, err);
+		hps_cm_fail_connect(link, err);
 }
 
 /*
  * An answer that comes before ib_core has put the request on its list goes
- * unnoticed until the request times out. So the time is spent in short tries;
- * not from here, because a new one first waits for the handler of the old.
+ * unnoticed until the request times out. So the time is spent in short tries.
  */
 static void hps_cm_addr_error(struct hps_link *link,
 			      struct rdma_cm_event *event)
@@ -206,7 +226,7 @@ static void hps_cm_addr_error(struct hps_link *link,
 	if (event->status == -ETIMEDOUT &&
 	    link->resolve_ms < HPS_RESOLVE_MAX) {
 		link->resolve_ms *= 2;
-		queue_work(hps_wq, &link->resolve);
+		queue_work(hps_wq, &link->attempt);
 		return;
 	}
 	hps_cm_fail(link, err);
@@ -231,35 +251,45 @@ static void hps_cm_connect_error(struct hps_link *link,
 			    -ECONNRESET);
 }
 
+/*
+ * Rejected without words of ours. Either nobody has the service port open; or
+ * the connection manager itself could not (a stale connection, no resources),
+ * which may pass; so may a reset on iWARP, which is all that is left of our words
+ * if the end of the stream overtakes them.
+ */
+static u8 hps_cm_foreign_tries(const struct hps_link *link, int status)
+{
+	if (rdma_protocol_iwarp(link->id->device, link->id->port_num))
+		return status == -ECONNREFUSED ? 0 : HPS_TRIES_FEW;
+	return status == IB_CM_REJ_INVALID_SERVICE_ID ||
+	       status == IB_CM_REJ_CONSUMER_DEFINED ? 0 : HPS_TRIES_FEW;
+}
+
 static void hps_cm_rejected(struct hps_link *link, struct rdma_cm_event *event)
 {
 	static const struct {
 		int err;
-		bool retry;
+		u8 tries;
 	} reasons[] = {
-		[HPS_REJ_REFUSED] = { ECONNREFUSED },
-		[HPS_REJ_BUSY] = { ETIMEDOUT, true },
-		[HPS_REJ_VERSION] = { EPROTO },
-		[HPS_REJ_INVALID] = { EPROTO },
-		[HPS_REJ_NOMEM] = { ETIMEDOUT, true },
+		[HPS_REJ_REFUSED] = { -ECONNREFUSED },
+		[HPS_REJ_BUSY] = { -ETIMEDOUT, HPS_TRIES_ANY },
+		[HPS_REJ_VERSION] = { -EPROTO },
+		[HPS_REJ_INVALID] = { -EPROTO },
+		[HPS_REJ_NOMEM] = { -ETIMEDOUT, HPS_TRIES_ANY },
 	};
 	const struct hps_reject *rej = event->param.conn.private_data;
-	u8 reason = HPS_REJ_REFUSED;
 
 	/* The responder gave up before it knew that we were ready. */
-	if (link->established) {
+	if (link->established)
 		hps_cm_fail(link, 0);
-		return;
-	}
-	/* Without words of ours nobody has the service port open. */
-	if (rej && event->param.conn.private_data_len >= sizeof(*rej) &&
-	    be32_to_cpu(rej->magic) == HPS_MAGIC &&
-	    rej->reason < ARRAY_SIZE(reasons) && reasons[rej->reason].err)
-		reason = rej->reason;
-	spin_lock_bh(&link->conn.lock);
-	link->conn.retry = reasons[reason].retry;
-	hps_conn_shut(&link->conn, reasons[reason].err);
-	spin_unlock_bh(&link->conn.lock);
+	else if (rej && event->param.conn.private_data_len >= sizeof(*rej) &&
+		 be32_to_cpu(rej->magic) == HPS_MAGIC &&
+		 rej->reason < ARRAY_SIZE(reasons) && reasons[rej->reason].err)
+		hps_cm_fail_attempt(link, reasons[rej->reason].err,
+				    reasons[rej->reason].tries);
+	else
+		hps_cm_fail_attempt(link, -ECONNREFUSED,
+				    hps_cm_foreign_tries(link, event->status));
 }
 
 static void hps_cm_established(struct hps_link *link,

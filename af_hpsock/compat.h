@@ -8,6 +8,7 @@
 #define HPS_COMPAT_H
 
 #include <linux/net.h>
+#include <linux/timer.h>
 #include <linux/version.h>
 #include <net/sock.h>
 
@@ -37,6 +38,11 @@ static inline int hps_accept_compat(struct socket *sock, struct socket *newsock,
 	.ipv6_pinfo_offset = offsetof(struct hps_sock, inet6),
 #else
 #define HPS_PROTO_COMPAT
+#endif
+
+/* 6.16 renamed it. */
+#ifndef from_timer
+#define from_timer	timer_container_of
 #endif
 
 #endif /* HPS_COMPAT_H */

@@ -19,7 +19,7 @@
  * References
  *
  *   One for the transport until hps_conn_end() returns; one for the queue entry
- *   that becomes the socket's (hps_sock.conn); one for a pending timer.
+ *   that becomes the socket's (hps_sock.conn); one for each pending timer.
  *   The connection holds its socket from attach until it is both orphaned and
  *   ended, or dropped. That is the only cycle, and those are the only ways out
  *   of it.
@@ -39,6 +39,7 @@
 #include <linux/slab.h>
 #include <net/tcp_states.h>
 
+#include "compat.h"
 #include "conn.h"
 #include "net.h"
 #include "param.h"
@@ -91,6 +92,7 @@ void hps_conn_init(struct hps_conn *conn, const struct hps_transport *ops,
 	INIT_LIST_HEAD(&conn->txq);
 	INIT_LIST_HEAD(&conn->tx_flight);
 	timer_setup(&conn->timer, hps_conn_timer, 0);
+	hps_probe_init(conn);
 }
 
 /**
@@ -246,6 +248,7 @@ int hps_conn_attach(struct hps_conn *conn, struct sock *sk)
 		sk->sk_shutdown = SHUTDOWN_MASK;
 		sk->sk_err = conn->err;
 	}
+	hps_probe_arm(conn);
 	spin_unlock_bh(&conn->lock);
 	return 0;
 }
@@ -313,12 +316,14 @@ void hps_conn_established(struct hps_conn *conn)
 		return;
 	hps_conn_set_state(conn, TCPF_SYN_SENT | TCPF_SYN_RECV,
 			   TCP_ESTABLISHED);
+	conn->heard = jiffies;
 	if (conn->listener) {
 		hps_stat_inc(conn->hn, ACCEPT);
 		hps_queue_ready(conn);
 	} else if (sk) {
 		hps_stat_inc(conn->hn, CONNECT);
 		hps_port_rename(sk, &conn->local);
+		hps_probe_arm(conn);
 		hps_conn_wake(conn);
 		sk_wake_async(sk, SOCK_WAKE_IO, POLL_OUT);
 	}
@@ -541,8 +546,8 @@ void hps_conn_end(struct hps_conn *conn)
 		hps_queue_remove(conn);
 		swap(listener, conn->listener);
 	}
-	if (conn->state == TCP_SYN_SENT && conn->retry && conn->sk &&
-	    hps_connect_again(conn->sk)) {
+	if (conn->state == TCP_SYN_SENT && conn->sk &&
+	    hps_connect_again(conn->sk, conn->tries)) {
 		swap(sk, conn->sk);
 	} else if (conn->sk && !conn->orphan) {
 		if (!conn->reported)
@@ -553,6 +558,7 @@ void hps_conn_end(struct hps_conn *conn)
 	}
 	spin_unlock_bh(&conn->lock);
 
+	hps_probe_cancel(conn);
 	unarmed = timer_delete_sync(&conn->timer);
 	if (unarmed)
 		hps_conn_put(conn);

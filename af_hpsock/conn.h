@@ -31,7 +31,8 @@ struct hps_net;
  * @shut: the transport was told to end
  * @ended: the transport is gone
  * @orphan: the program closed the socket
- * @retry: the attempt to connect failed in a way that another may not
+ * @tries: attempts to connect that may be made in all, as this one failed in a
+ *	way that may pass
  * @err: why the connection ended, positive errno, 0 for in good order
  * @sk: the socket, referenced, from attach to detach
  * @listener: passive, until accepted: the listening socket, referenced
@@ -50,6 +51,8 @@ struct hps_net;
  * @done_bytes: completed bytes the socket's accounts do not know of yet
  * @done_mem: memory of freed send buffers, likewise
  * @timer: cork or orphan timer, holds a reference while pending
+ * @probe: see probe.c, likewise
+ * @heard: jiffies when the peer was last heard of
  * @tx_msgs: data messages posted
  * @rx_msgs: data messages received
  * @tx_bytes: bytes posted
@@ -72,7 +75,7 @@ struct hps_conn {
 	bool shut;
 	bool ended;
 	bool orphan;
-	bool retry;
+	u8 tries;
 	bool corked;
 	bool reported;
 	int err;
@@ -95,6 +98,8 @@ struct hps_conn {
 	atomic_t done_mem;
 
 	struct timer_list timer;
+	struct timer_list probe;
+	unsigned long heard;
 	u64 tx_msgs;
 	u64 rx_msgs;
 	u64 tx_bytes;
@@ -121,6 +126,11 @@ int hps_conn_rx_finack(struct hps_conn *conn);
 void hps_conn_tx_done(struct hps_conn *conn, struct hps_buf *buf, u32 len);
 void hps_conn_tx_idle(struct hps_conn *conn);
 void hps_conn_end(struct hps_conn *conn);
+
+/* probe.c: is the peer there? */
+void hps_probe_init(struct hps_conn *conn);
+void hps_probe_arm(struct hps_conn *conn);
+void hps_probe_cancel(struct hps_conn *conn);
 
 /* stream.c: from the send queue to the transport */
 void hps_stream_push(struct hps_conn *conn);

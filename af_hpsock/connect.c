@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * connect(2). The transport works on its own and tells the outcome by
- * hps_conn_established() or hps_conn_end(); a peer whose backlog is full is
- * tried again, as TCP sends its SYN again, until the same time is up.
+ * hps_conn_established() or hps_conn_end(). What failed in a way that may pass is
+ * tried again, after 50 ms, 100 ms and so on; a peer whose backlog is full until
+ * the time is up that TCP's SYN would be sent again.
  */
 #include <net/ip.h>
 #include <net/route.h>
@@ -96,17 +97,21 @@ void hps_connect_init(struct sock *sk)
 
 /**
  * hps_connect_again - plan another attempt
- * @sk: a socket whose attempt failed in a way that may pass
+ * @sk: a socket whose attempt failed
+ * @tries: attempts there may be in all
  *
- * Context: hps_conn.lock of that attempt held. Return: false if time is up.
+ * Context: hps_conn.lock of that attempt held. Return: false if there were that
+ * many or time is up.
  */
-bool hps_connect_again(struct sock *sk)
+bool hps_connect_again(struct sock *sk, u8 tries)
 {
 	struct hps_sock *hsk = hps_sk(sk);
 	unsigned long delay = hsk->connect_delay;
 
-	if (time_after(jiffies + delay, hsk->connect_deadline))
+	if (hsk->connect_tries >= tries ||
+	    time_after(jiffies + delay, hsk->connect_deadline))
 		return false;
+	hsk->connect_tries++;
 	hsk->connect_delay = min_t(unsigned long, delay * 2,
 				   HPS_CONNECT_DELAY_MAX);
 	sock_hold(sk);
@@ -202,6 +207,7 @@ static int hps_connect_start(struct sock *sk, struct sockaddr *uaddr, int len)
 
 	hps_sock_set_peer(sk, &peer);
 	hsk->local.v6 = peer.v6;
+	hsk->connect_tries = 1;
 	hsk->connect_delay = HPS_CONNECT_DELAY;
 	hsk->connect_deadline = jiffies + HPS_CONNECT_TIME;
 	sk->sk_err = 0;
@@ -209,6 +215,23 @@ static int hps_connect_start(struct sock *sk, struct sockaddr *uaddr, int len)
 	if (err)
 		hps_connect_undo(sk);
 	return err;
+}
+
+/* As tcp_need_reset(), and what else tcp_disconnect() takes for a loss. */
+static bool hps_disconnect_resets(struct sock *sk)
+{
+	struct hps_conn *conn = hps_sk_conn(sk);
+
+	switch (sk->sk_state) {
+	case TCP_CLOSE:
+	case TCP_LISTEN:
+		return false;
+	case TCP_CLOSING:
+	case TCP_LAST_ACK:
+		return conn && READ_ONCE(conn->tx_unsent);
+	default:
+		return true;
+	}
 }
 
 /**
@@ -222,8 +245,7 @@ static int hps_connect_start(struct sock *sk, struct sockaddr *uaddr, int len)
  */
 int hps_disconnect(struct sock *sk, int flags)
 {
-	int err = (1 << sk->sk_state) & (TCPF_CLOSE | TCPF_LISTEN) ?
-		  0 : ECONNRESET;
+	int err = hps_disconnect_resets(sk) ? ECONNRESET : 0;
 
 	if (sk->sk_state == TCP_LISTEN)
 		hps_unlisten(sk);

@@ -90,7 +90,7 @@ static void hps_link_teardown(struct work_struct *work)
 		/* A handler that runs is the last to look at the link. */
 		rdma_lock_handler(link->id);
 		rdma_unlock_handler(link->id);
-		cancel_work_sync(&link->resolve);
+		cancel_work_sync(&link->attempt);
 	}
 	if (link->id && link->id->qp) {
 		rdma_disconnect(link->id);
@@ -282,6 +282,7 @@ static const struct hps_transport hps_rdma = {
 	.send_fin	= hps_msg_send_fin,
 	.send_finack	= hps_msg_send_finack,
 	.tx_idle	= hps_msg_tx_idle,
+	.probe		= hps_msg_probe,
 	.consumed	= hps_msg_consumed,
 	.rx_full	= hps_link_rx_full,
 	.grow		= hps_link_grow,
@@ -315,7 +316,7 @@ struct hps_conn *hps_link_create(struct net *net, int rcvbuf)
 	INIT_LIST_HEAD(&link->early);
 	INIT_LIST_HEAD(&link->rx_all);
 	INIT_WORK(&link->teardown, hps_link_teardown);
-	INIT_WORK(&link->resolve, hps_cm_resolve_work);
+	INIT_WORK(&link->attempt, hps_cm_attempt_work);
 	link->rx_size = READ_ONCE(hps_buf_size);
 	credit = &link->credit;
 	credit->window_max = clamp_t(u32, rcvbuf / link->rx_size,

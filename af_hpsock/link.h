@@ -36,8 +36,9 @@ struct hps_slot {
  * @cq: from the core's pool, for sends and receives both
  * @nr_cqe: what the link takes up in @cq
  * @teardown: runs once, see link.c
- * @resolve: another try to resolve the address, cm.c; cancelled by @teardown
- * @resolve_ms: time given to the last try to resolve the address; rdma_cm's
+ * @attempt: hps_cm_attempt_work(); cancelled by @teardown
+ * @resolve_ms: time given to the last try to resolve the address
+ * @routed: address and route are resolved; set before @attempt is queued
  * @established: hello exchanged on both sides, messages are looked at
  * @gated: iWARP's responder may not send before the initiator has
  * @rx_size: bytes of our receive buffers
@@ -66,8 +67,9 @@ struct hps_link {
 	struct ib_cq *cq;
 	unsigned int nr_cqe;
 	struct work_struct teardown;
-	struct work_struct resolve;
+	struct work_struct attempt;
 	unsigned int resolve_ms;
+	bool routed;
 
 	bool established;
 	bool gated;
@@ -106,7 +108,7 @@ void hps_link_established(struct hps_link *link);
 
 /* cm.c */
 int hps_cm_connect(struct hps_conn *conn);
-void hps_cm_resolve_work(struct work_struct *work);
+void hps_cm_attempt_work(struct work_struct *work);
 
 /* msg.c */
 int hps_msg_post_receive(struct hps_link *link, struct hps_buf *buf);
@@ -114,6 +116,7 @@ int hps_msg_send(struct hps_conn *conn, struct hps_buf *buf, u32 len);
 int hps_msg_send_fin(struct hps_conn *conn);
 int hps_msg_send_finack(struct hps_conn *conn);
 bool hps_msg_tx_idle(struct hps_conn *conn);
+void hps_msg_probe(struct hps_conn *conn);
 void hps_msg_consumed(struct hps_conn *conn, struct hps_buf *buf);
 void hps_msg_credit(struct hps_link *link);
 void hps_msg_first(struct hps_link *link);

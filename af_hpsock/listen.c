@@ -238,6 +238,9 @@ static void hps_accept_inherit(struct sock *sk, const struct sock *from)
 	sk->sk_userlocks = from->sk_userlocks & ~SOCK_BINDPORT_LOCK;
 	hps_sk(sk)->nodelay = hps_sk(from)->nodelay;
 	hps_sk(sk)->cork = hps_sk(from)->cork;
+	hps_sk(sk)->keepidle = hps_sk(from)->keepidle;
+	hps_sk(sk)->keepintvl = hps_sk(from)->keepintvl;
+	hps_sk(sk)->keepcnt = hps_sk(from)->keepcnt;
 	security_sk_clone(from, sk);
 }
 

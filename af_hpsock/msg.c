@@ -65,7 +65,9 @@ static void hps_msg_sent(struct ib_cq *cq, struct ib_wc *wc)
 	struct hps_slot *done;
 
 	spin_lock_bh(&conn->lock);
-	if (wc->status != IB_WC_SUCCESS)
+	if (wc->status == IB_WC_SUCCESS)
+		conn->heard = jiffies;
+	else
 		hps_msg_error(link, wc);
 	do {
 		if (WARN_ON_ONCE(link->sq_tail == link->sq_head))
@@ -105,11 +107,33 @@ static bool hps_msg_signal(struct hps_link *link, u32 len)
 	return true;
 }
 
+/* Post in the next slot, of which there is one. */
+static int hps_msg_post_slot(struct hps_link *link, struct ib_send_wr *wr,
+			     struct hps_buf *buf, u32 len)
+{
+	struct hps_slot *slot = &link->slots[link->sq_head % link->sq_size];
+	int err;
+
+	slot->cqe.done = hps_msg_sent;
+	slot->buf = buf;
+	slot->len = len;
+	wr->wr_cqe = &slot->cqe;
+	if (hps_msg_signal(link, len))
+		wr->send_flags = IB_SEND_SIGNALED;
+	err = ib_post_send(link->id->qp, wr, NULL);
+	if (err) {
+		hps_stat_inc(link->conn.hn, WC_ERROR);
+		hps_conn_shut(&link->conn, 0);
+		return err;
+	}
+	link->sq_head++;
+	return 0;
+}
+
 static int hps_msg_post(struct hps_link *link, u8 type, struct hps_buf *buf,
 			u32 len)
 {
 	u32 index = link->sq_head % link->sq_size;
-	struct hps_slot *slot = &link->slots[index];
 	struct hps_hdr *hdr = (struct hps_hdr *)link->hdrs->data + index;
 	struct ib_device *ibdev = link->hdrs->ibdev;
 	struct ib_send_wr wr = {};
@@ -135,24 +159,13 @@ static int hps_msg_post(struct hps_link *link, u8 type, struct hps_buf *buf,
 					      DMA_TO_DEVICE);
 	}
 
-	slot->cqe.done = hps_msg_sent;
-	slot->buf = buf;
-	slot->len = len;
-	wr.wr_cqe = &slot->cqe;
 	wr.sg_list = sge;
 	wr.num_sge = len ? 2 : 1;
 	wr.opcode = IB_WR_SEND;
-	if (hps_msg_signal(link, len))
-		wr.send_flags = IB_SEND_SIGNALED;
-	err = ib_post_send(link->id->qp, &wr, NULL);
-	if (err) {
-		hps_stat_inc(link->conn.hn, WC_ERROR);
-		hps_conn_shut(&link->conn, 0);
-		return err;
-	}
-	link->sq_head++;
-	link->tx_seq++;
-	return 0;
+	err = hps_msg_post_slot(link, &wr, buf, len);
+	if (!err)
+		link->tx_seq++;
+	return err;
 }
 
 /* A message without payload and without credit. */
@@ -228,6 +241,23 @@ bool hps_msg_tx_idle(struct hps_conn *conn)
 	struct hps_link *link = hps_link(conn);
 
 	return link->sq_head == link->sq_tail;
+}
+
+/**
+ * hps_msg_probe - hps_transport.probe
+ * @conn: locked, established
+ *
+ * An RDMA Write of no bytes needs no receive and no memory at the other end
+ * (InfiniBand C9-88, RFC 5040 section 5.2), and is acknowledged all the same.
+ * On iWARP only TCP knows of that, and ends the connection when its time is up.
+ */
+void hps_msg_probe(struct hps_conn *conn)
+{
+	struct hps_link *link = hps_link(conn);
+	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE };
+
+	if (hps_msg_slots_free(link) && !link->gated)
+		hps_msg_post_slot(link, &wr.wr, NULL, 0);
 }
 
 /**
@@ -424,17 +454,20 @@ static bool hps_msg_check(struct hps_link *link, const struct hps_buf *buf)
  * @buf: holds it up to end; ownership passes
  *
  * Also what came before an end that was begun here is still delivered: the
- * peer's data counts, only its protocol is not answered any more.
+ * peer's data counts, only its protocol is not answered any more. Not so once
+ * the program was told of the end: what it would read has a gap by then.
  */
 void hps_msg_rx(struct hps_link *link, struct hps_buf *buf)
 {
 	const struct hps_hdr *hdr = buf->data;
 
-	if (link->conn.shut && link->conn.err == EPROTO)
+	if (link->conn.reported ||
+	    (link->conn.shut && link->conn.err == EPROTO))
 		return;
 	if (!hps_msg_check(link, buf))
 		return;
 	link->gated = false;
+	link->conn.heard = jiffies;
 	if (!hps_msg_types[hdr->type].rx(link, buf))
 		hps_msg_repost(link, buf);
 	hps_stream_push(&link->conn);

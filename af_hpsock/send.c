@@ -48,9 +48,14 @@ static struct hps_buf *hps_send_buf(struct sock *sk, struct hps_conn *conn,
 	if (!hps_sock_charge(sk, size, SK_MEM_SEND))
 		return NULL;
 	buf = conn->ops->tx_buf(conn, size);
-	if (buf)
-		hps_sk(sk)->tx_charged += size;
-	else
+	/* Where memory is in pieces, a page is better than to wait. */
+	if (!buf && size > PAGE_SIZE)
+		buf = conn->ops->tx_buf(conn, PAGE_SIZE);
+	if (buf) {
+		hps_sk(sk)->tx_charged += buf->size;
+		size -= buf->size;
+	}
+	if (size)
 		sk_mem_uncharge(sk, size);
 	return buf;
 }

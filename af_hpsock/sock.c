@@ -224,6 +224,7 @@ struct proto hps_prot = {
 	.close			= hps_close,
 	.disconnect		= hps_disconnect,
 	.release_cb		= hps_release_cb,
+	.keepalive		= hps_keepalive,
 	.memory_allocated	= &hps_memory_allocated,
 	.per_cpu_fw_alloc	= &hps_memory_per_cpu_fw_alloc,
 	.memory_pressure	= &hps_memory_pressure,

@@ -39,9 +39,13 @@ struct hps_accept_queue {
  * @tx_charged: bytes of send buffers charged to the socket
  * @nodelay: TCP_NODELAY
  * @cork: TCP_CORK
+ * @keepidle: TCP_KEEPIDLE in jiffies, 0 for the namespace's default
+ * @keepintvl: TCP_KEEPINTVL in seconds, likewise; without effect
+ * @keepcnt: TCP_KEEPCNT, likewise; without effect
  * @reap: send accounts to settle when the lock is released
  * @queue: listening sockets
  * @connect_work: another attempt to connect, holds a socket reference
+ * @connect_tries: attempts made
  * @connect_delay: jiffies before the next attempt
  * @connect_deadline: jiffies after which there is none
  * @inet6: last, see &struct inet_sock
@@ -56,9 +60,13 @@ struct hps_sock {
 	u32 tx_charged;
 	bool nodelay;
 	bool cork;
+	unsigned int keepidle;
+	u16 keepintvl;
+	u8 keepcnt;
 	unsigned long reap;
 	struct hps_accept_queue queue;
 	struct delayed_work connect_work;
+	u8 connect_tries;
 	unsigned long connect_delay;
 	unsigned long connect_deadline;
 	struct ipv6_pinfo inet6;
@@ -112,7 +120,7 @@ int hps_autobind(struct sock *sk);
 int hps_connect(struct socket *sock, struct sockaddr *uaddr, int len,
 		int flags);
 void hps_connect_cancel(struct sock *sk);
-bool hps_connect_again(struct sock *sk);
+bool hps_connect_again(struct sock *sk, u8 tries);
 void hps_connect_init(struct sock *sk);
 
 /* listen.c */
@@ -133,6 +141,11 @@ int hps_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 int hps_shutdown(struct socket *sock, int how);
 void hps_close(struct sock *sk, long timeout);
 int hps_disconnect(struct sock *sk, int flags);
+
+/* probe.c */
+unsigned int hps_probe_idle(const struct sock *sk);
+void hps_probe_changed(struct sock *sk);
+void hps_keepalive(struct sock *sk, int val);
 
 /* poll.c */
 __poll_t hps_poll(struct file *file, struct socket *sock, poll_table *wait);

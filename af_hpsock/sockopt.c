@@ -5,10 +5,9 @@
  * says so with ENOPROTOOPT.
  */
 #include <linux/sockios.h>
-#include <linux/tcp.h>
 #include <linux/uaccess.h>
 #include <asm/ioctls.h>
-#include <net/tcp_states.h>
+#include <net/tcp.h>
 
 #include <linux/hpsock.h>
 #include "conn.h"
@@ -51,7 +50,7 @@ static void hps_opt_flush(struct sock *sk)
 /* Every message is sent at once while there are credits: this flushes. */
 static int hps_set_nodelay(struct sock *sk, int val)
 {
-	hps_sk(sk)->nodelay = val;
+	hps_sk(sk)->nodelay = !!val;
 	if (val)
 		hps_opt_flush(sk);
 	return 0;
@@ -64,7 +63,7 @@ static int hps_get_nodelay(struct sock *sk, void *buf)
 
 static int hps_set_cork(struct sock *sk, int val)
 {
-	hps_sk(sk)->cork = val;
+	hps_sk(sk)->cork = !!val;
 	hps_opt_flush(sk);
 	return 0;
 }
@@ -72,6 +71,48 @@ static int hps_set_cork(struct sock *sk, int val)
 static int hps_get_cork(struct sock *sk, void *buf)
 {
 	return hps_opt_int(buf, hps_sk(sk)->cork);
+}
+
+static int hps_set_keepidle(struct sock *sk, int val)
+{
+	if (val < 1 || val > MAX_TCP_KEEPIDLE)
+		return -EINVAL;
+	WRITE_ONCE(hps_sk(sk)->keepidle, val * HZ);
+	hps_probe_changed(sk);
+	return 0;
+}
+
+static int hps_get_keepidle(struct sock *sk, void *buf)
+{
+	return hps_opt_int(buf, hps_probe_idle(sk) / HZ);
+}
+
+static int hps_set_keepintvl(struct sock *sk, int val)
+{
+	if (val < 1 || val > MAX_TCP_KEEPINTVL)
+		return -EINVAL;
+	hps_sk(sk)->keepintvl = val;
+	return 0;
+}
+
+static int hps_get_keepintvl(struct sock *sk, void *buf)
+{
+	return hps_opt_int(buf, hps_sk(sk)->keepintvl ?:
+		READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_keepalive_intvl) / HZ);
+}
+
+static int hps_set_keepcnt(struct sock *sk, int val)
+{
+	if (val < 1 || val > MAX_TCP_KEEPCNT)
+		return -EINVAL;
+	hps_sk(sk)->keepcnt = val;
+	return 0;
+}
+
+static int hps_get_keepcnt(struct sock *sk, void *buf)
+{
+	return hps_opt_int(buf, hps_sk(sk)->keepcnt ?:
+		READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_keepalive_probes));
 }
 
 /* The payload of one message is what a segment is to TCP. */
@@ -119,7 +160,7 @@ static int hps_set_v6only(struct sock *sk, int val)
 {
 	if (inet_sk(sk)->inet_num)
 		return -EINVAL;
-	sk->sk_ipv6only = val;
+	sk->sk_ipv6only = !!val;
 	return 0;
 }
 
@@ -152,6 +193,9 @@ static int hps_get_info(struct sock *sk, void *buf)
 static const struct hps_opt hps_opts[] = {
 	{ SOL_TCP, TCP_NODELAY, hps_set_nodelay, hps_get_nodelay },
 	{ SOL_TCP, TCP_CORK, hps_set_cork, hps_get_cork },
+	{ SOL_TCP, TCP_KEEPIDLE, hps_set_keepidle, hps_get_keepidle },
+	{ SOL_TCP, TCP_KEEPINTVL, hps_set_keepintvl, hps_get_keepintvl },
+	{ SOL_TCP, TCP_KEEPCNT, hps_set_keepcnt, hps_get_keepcnt },
 	{ SOL_TCP, TCP_MAXSEG, NULL, hps_get_maxseg },
 	{ SOL_TCP, TCP_INFO, NULL, hps_get_tcp_info },
 	{ SOL_IPV6, IPV6_V6ONLY, hps_set_v6only, hps_get_v6only },
@@ -192,7 +236,7 @@ int hps_setsockopt(struct socket *sock, int level, int optname,
 	if (copy_from_sockptr(&val, optval, sizeof(val)))
 		return -EFAULT;
 	lock_sock(sk);
-	err = opt->set(sk, !!val);
+	err = opt->set(sk, val);
 	release_sock(sk);
 	return err;
 }

@@ -31,6 +31,7 @@ static const char * const hps_stat_names[] = {
 	[HPS_STAT_RESET_RCVD] = "reset_rcvd",
 	[HPS_STAT_ABORT_ON_DATA] = "abort_on_data",
 	[HPS_STAT_ORPHAN_TIMEOUT] = "orphan_timeout",
+	[HPS_STAT_PROBE] = "probe",
 	[HPS_STAT_DEVICE_REMOVED] = "device_removed",
 	[HPS_STAT_RETRY_EXCEEDED] = "retry_exceeded",
 	[HPS_STAT_RNR_EXCEEDED] = "rnr_exceeded",

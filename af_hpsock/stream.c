@@ -66,8 +66,10 @@ void hps_stream_push(struct hps_conn *conn)
 		return;
 	if (conn->finack_owed && !conn->ops->send_finack(conn))
 		conn->finack_owed = false;
-	if (hps_stream_push_data(conn))
+	if (hps_stream_push_data(conn)) {
+		hps_probe_arm(conn);
 		return;
+	}
 	if (conn->fin_queued && !conn->fin_sent && !conn->ops->send_fin(conn))
 		conn->fin_sent = true;
 }

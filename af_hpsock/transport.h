@@ -25,6 +25,8 @@ struct sock;
  * @send_fin: post FIN. -EAGAIN as @send
  * @send_finack: post FINACK. -EAGAIN as @send
  * @tx_idle: has every message posted so far completed?
+ * @probe: with nothing under way, send what proves the peer to be there and takes
+ *	nothing there; hps_conn.heard tells of an answer, hps_conn_end() of none
  * @consumed: the reader is through with a buffer that was passed to
  *	hps_conn_rx_data(); it goes back to the transport
  * @rx_full: can the peer send no more before something is read? Any context,
@@ -37,8 +39,8 @@ struct sock;
  * @info: fill in what the transport knows
  * @free: the last reference is gone
  *
- * @send, @send_fin, @send_finack, @tx_idle, @consumed, @shut and @info are
- * called with hps_conn.lock held.
+ * @send, @send_fin, @send_finack, @tx_idle, @probe, @consumed, @shut and @info
+ * are called with hps_conn.lock held.
  */
 struct hps_transport {
 	u8 id;
@@ -48,6 +50,7 @@ struct hps_transport {
 	int (*send_fin)(struct hps_conn *conn);
 	int (*send_finack)(struct hps_conn *conn);
 	bool (*tx_idle)(struct hps_conn *conn);
+	void (*probe)(struct hps_conn *conn);
 	void (*consumed)(struct hps_conn *conn, struct hps_buf *buf);
 	bool (*rx_full)(struct hps_conn *conn);
 	void (*grow)(struct hps_conn *conn, struct sock *sk);

@@ -85,6 +85,19 @@ TEST_F(opts, numbers)
 	EXPECT_OK(both(self->fd, self->ref, SOL_SOCKET, SO_RCVLOWAT, 5));
 }
 
+TEST_F(opts, keepalive)
+{
+	static const int names[] = { TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT };
+	size_t i, j;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		EXPECT_EQ(hps_opt(self->ref, IPPROTO_TCP, names[i]),
+			  hps_opt(self->fd, IPPROTO_TCP, names[i]));
+		for (j = 0; j < ARRAY_SIZE(values); j++)
+			EXPECT_OK(both(self->fd, self->ref, IPPROTO_TCP, names[i], values[j]));
+	}
+}
+
 TEST_F(opts, linger)
 {
 	struct linger set[] = { { 1, 5 }, { 1, 0 }, { 0, 9 }, { 7, 3 } };
