@@ -151,6 +151,7 @@ int hps_listen(struct socket *sock, int backlog)
 	spin_lock_bh(&queue->lock);
 	queue->open = true;
 	spin_unlock_bh(&queue->lock);
+	hps_port_listen(sk);
 out:
 	release_sock(sk);
 	return err;
@@ -164,6 +165,7 @@ out:
  */
 void hps_unlisten(struct sock *sk)
 {
+	hps_port_unlisten(sk);
 	hps_sock_set_state(sk, TCP_CLOSE);
 	hps_queue_close(sk);
 	hps_service_put(sock_net(sk));

@@ -14,8 +14,10 @@ static int __net_init hps_net_init(struct net *net)
 	int i, err;
 
 	spin_lock_init(&hn->port_lock);
-	for (i = 0; i < ARRAY_SIZE(hn->ports); i++)
+	for (i = 0; i < ARRAY_SIZE(hn->ports); i++) {
 		INIT_HLIST_HEAD(&hn->ports[i]);
+		INIT_HLIST_HEAD(&hn->listeners[i]);
+	}
 	mutex_init(&hn->service_lock);
 
 	err = hps_stats_net_init(net, hn);

@@ -17,9 +17,10 @@ struct rdma_cm_id;
 /**
  * struct hps_net - what the module keeps for a network namespace
  * @stats: counters, per CPU
- * @port_lock: guards @ports and the port_node of every socket in it;
+ * @port_lock: guards @ports and @listeners, port_node and listen_node of sockets;
  *	bottom halves off, taken inside hps_conn.lock
  * @ports: bound sockets by port number
+ * @listeners: listening sockets, likewise: apart from the many that were accepted
  * @service_lock: guards the three below; may sleep
  * @service_users: listening sockets
  * @service: rdma_cm listeners, IPv4 and IPv6, while there are users: a cm_id
@@ -27,8 +28,9 @@ struct rdma_cm_id;
  */
 struct hps_net {
 	struct hps_stats __percpu *stats;
-	spinlock_t port_lock;	/* ports */
+	spinlock_t port_lock;	/* ports, listeners */
 	struct hlist_head ports[1 << HPS_PORT_BITS];
+	struct hlist_head listeners[1 << HPS_PORT_BITS];
 	struct mutex service_lock;	/* service, service_users */
 	unsigned int service_users;
 	struct rdma_cm_id *service[2];

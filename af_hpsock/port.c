@@ -17,6 +17,11 @@ static struct hlist_head *hps_port_head(struct hps_net *hn, u16 port)
 	return &hn->ports[hash_32(port, HPS_PORT_BITS)];
 }
 
+static struct hlist_head *hps_port_listeners(struct hps_net *hn, u16 port)
+{
+	return &hn->listeners[hash_32(port, HPS_PORT_BITS)];
+}
+
 static bool hps_port_clash(const struct sock *sk, const struct in6_addr *ip,
 			   const struct sock *other, bool may_reuse)
 {
@@ -197,13 +202,44 @@ void hps_port_release(struct sock *sk)
 	spin_unlock_bh(&hn->port_lock);
 }
 
+/**
+ * hps_port_listen - let requests find a socket
+ * @sk: the socket, locked, with a port, in TCP_LISTEN
+ *
+ * Context: process.
+ */
+void hps_port_listen(struct sock *sk)
+{
+	struct hps_net *hn = hps_net(sock_net(sk));
+
+	spin_lock_bh(&hn->port_lock);
+	hlist_add_head(&hps_sk(sk)->listen_node,
+		       hps_port_listeners(hn, inet_sk(sk)->inet_num));
+	spin_unlock_bh(&hn->port_lock);
+}
+
+/**
+ * hps_port_unlisten - undo hps_port_listen()
+ * @sk: the socket, locked
+ *
+ * Context: process.
+ */
+void hps_port_unlisten(struct sock *sk)
+{
+	struct hps_net *hn = hps_net(sock_net(sk));
+
+	spin_lock_bh(&hn->port_lock);
+	hlist_del_init(&hps_sk(sk)->listen_node);
+	spin_unlock_bh(&hn->port_lock);
+}
+
 /* How well a listening socket fits: 0 not at all, more is better. */
 static int hps_port_score(const struct sock *sk, const struct in6_addr *ip,
 			  u16 port, int dif)
 {
 	const struct in6_addr *bound = &sk->sk_v6_rcv_saddr;
 
-	if (sk->sk_state != TCP_LISTEN || inet_sk(sk)->inet_num != port)
+	if (inet_sk(sk)->inet_num != port)
 		return 0;
 	if (sk->sk_bound_dev_if && sk->sk_bound_dev_if != dif)
 		return 0;
@@ -232,16 +268,15 @@ struct sock *hps_port_listener(struct net *net, const struct in6_addr *ip,
 	int score, best_score = 0;
 
 	spin_lock_bh(&hn->port_lock);
-	hlist_for_each_entry(hsk, hps_port_head(hn, port), port_node) {
+	hlist_for_each_entry(hsk, hps_port_listeners(hn, port), listen_node) {
 		score = hps_port_score(&hsk->inet.sk, ip, port, dif);
 		if (score > best_score) {
 			best_score = score;
 			best = &hsk->inet.sk;
 		}
 	}
-	/* One that is being destroyed is here until its destructor ran. */
-	if (best && !refcount_inc_not_zero(&best->sk_refcnt))
-		best = NULL;
+	if (best)
+		sock_hold(best);
 	spin_unlock_bh(&hn->port_lock);
 	return best;
 }

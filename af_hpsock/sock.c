@@ -92,6 +92,7 @@ struct sock *hps_sock_alloc(struct net *net, struct socket *sock,
 	inet_sk(sk)->pinet6 = &hsk->inet6;
 	ipv6_addr_set_v4mapped(htonl(INADDR_ANY), &hsk->local.ip);
 	INIT_HLIST_NODE(&hsk->port_node);
+	INIT_HLIST_NODE(&hsk->listen_node);
 	spin_lock_init(&hsk->queue.lock);
 	INIT_LIST_HEAD(&hsk->queue.pending);
 	INIT_LIST_HEAD(&hsk->queue.ready);

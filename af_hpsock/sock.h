@@ -33,6 +33,7 @@ struct hps_accept_queue {
  * @local: bound or connected address; v6 says how the program names itself
  * @peer: remote address, valid from connect on
  * @port_node: in hps_net.ports while a port is held
+ * @listen_node: in hps_net.listeners while it listens
  * @conn: referenced; set by attach, cleared by disconnect and destruct.
  *	Socket lock, or RCU to look
  * @rx_charged: bytes of receive buffers charged to the socket
@@ -55,6 +56,7 @@ struct hps_sock {
 	struct hps_addr local;
 	struct hps_addr peer;
 	struct hlist_node port_node;
+	struct hlist_node listen_node;
 	struct hps_conn __rcu *conn;
 	u32 rx_charged;
 	u32 tx_charged;
@@ -109,6 +111,8 @@ bool hps_port_tuple_taken(struct sock *sk, const struct hps_addr *peer);
 void hps_port_share(struct sock *sk, struct sock *with);
 void hps_port_rename(struct sock *sk, const struct hps_addr *addr);
 void hps_port_release(struct sock *sk);
+void hps_port_listen(struct sock *sk);
+void hps_port_unlisten(struct sock *sk);
 struct sock *hps_port_listener(struct net *net, const struct in6_addr *ip,
 			       u16 port, int dif);
 
