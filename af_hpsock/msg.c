@@ -89,7 +89,7 @@ static u32 hps_msg_slots_free(const struct hps_link *link)
 /*
  * Must this send ask for a completion? The last one always: SIOCOUTQ and a
  * lingering close have to learn that everything was delivered. Likewise the one
- * that takes the last slot.
+ * that takes the last slot or credit, as there may be no other for long.
  */
 static bool hps_msg_signal(struct hps_link *link, u32 len)
 {
@@ -99,6 +99,7 @@ static bool hps_msg_signal(struct hps_link *link, u32 len)
 	link->unsignaled_bytes += len;
 	if (len && len < link->conn.tx_unsent && sk &&
 	    hps_msg_slots_free(link) > HPS_CTRL_SLOTS + 1 &&
+	    hps_credit_left(&link->credit) > 1 &&
 	    link->unsignaled < READ_ONCE(hps_signal_every) &&
 	    link->unsignaled_bytes < READ_ONCE(sk->sk_sndbuf) / 4)
 		return false;

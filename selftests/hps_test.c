@@ -11,7 +11,8 @@
 
 static volatile sig_atomic_t caught;
 
-static long read_number(const char *path, long otherwise)
+/* The number in a file. */
+long hps_number(const char *path, long otherwise)
 {
 	FILE *f = fopen(path, "r");
 	long n;
@@ -34,7 +35,7 @@ long hps_env(const char *name, long otherwise)
 int hps_family(void)
 {
 	return hps_env("HPS_FAMILY",
-		       read_number("/sys/module/hpsock/parameters/family", AF_HPSOCK));
+		       hps_number("/sys/module/hpsock/parameters/family", AF_HPSOCK));
 }
 
 int hps_slow(void)
@@ -464,17 +465,18 @@ int64_t hps_push(int fd, uint64_t len, size_t chunk, uint64_t seed)
 }
 
 /*
- * Receive the first len bytes of a stream, or up to its end; how many were
- * right. errno is 0 at the end of the stream and EBADMSG at a wrong byte.
+ * Receive len bytes of a stream that was received up to "at", or up to its end;
+ * how many were right. errno is 0 at the end of the stream and EBADMSG at a wrong
+ * byte.
  */
-int64_t hps_pull(int fd, uint64_t len, size_t chunk, uint64_t seed)
+int64_t hps_pull_at(int fd, uint64_t at, uint64_t len, size_t chunk, uint64_t seed)
 {
 	uint8_t *buf = malloc(chunk);
-	int64_t at = 0;
+	uint64_t done = 0;
 	int err = 0;
 
-	while ((uint64_t)at < len) {
-		size_t want = len - at < chunk ? len - at : chunk;
+	while (done < len) {
+		size_t want = len - done < chunk ? len - done : chunk;
 		ssize_t n = recv(fd, buf, want, 0);
 		size_t right;
 
@@ -482,8 +484,8 @@ int64_t hps_pull(int fd, uint64_t len, size_t chunk, uint64_t seed)
 			err = n ? errno : 0;
 			break;
 		}
-		right = hps_check(buf, n, at, seed);
-		at += right;
+		right = hps_check(buf, n, at + done, seed);
+		done += right;
 		if (right < (size_t)n) {
 			err = EBADMSG;
 			break;
@@ -491,7 +493,12 @@ int64_t hps_pull(int fd, uint64_t len, size_t chunk, uint64_t seed)
 	}
 	free(buf);
 	errno = err;
-	return at;
+	return done;
+}
+
+int64_t hps_pull(int fd, uint64_t len, size_t chunk, uint64_t seed)
+{
+	return hps_pull_at(fd, 0, len, chunk, seed);
 }
 
 /*

@@ -60,6 +60,7 @@ struct hps {
 int hps_family(void);
 int hps_slow(void);
 int hps_deadline(void);
+long hps_number(const char *path, long otherwise);
 long hps_env(const char *name, long otherwise);
 void hps_init(struct hps *t, bool rdma, int af);
 
@@ -108,6 +109,7 @@ void hps_fill(void *buf, size_t len, uint64_t at, uint64_t seed);
 size_t hps_check(const void *buf, size_t len, uint64_t at, uint64_t seed);
 int64_t hps_push(int fd, uint64_t len, size_t chunk, uint64_t seed);
 int64_t hps_pull(int fd, uint64_t len, size_t chunk, uint64_t seed);
+int64_t hps_pull_at(int fd, uint64_t at, uint64_t len, size_t chunk, uint64_t seed);
 int64_t hps_stuff(int fd, uint64_t at, uint64_t seed);
 uint64_t hps_random(uint64_t *state);
 

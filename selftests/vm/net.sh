@@ -3,6 +3,7 @@
 # In a guest: bring up a network shape with soft RDMA devices.
 #
 # usage: net.sh SHAPE DEVICE
+#	 net.sh up		bring v0 and v1 up again, with what they lost
 #	SHAPE	veth	a pair v0 - v1 in one kernel that traffic really crosses:
 #			10.3.0.1 and fd03::1 on v0, 10.3.0.2 and fd03::2 on v1
 #		a, b	one end of a wire between two kernels:
@@ -71,8 +72,6 @@ rules4()
 		rule add pref 3 to $1 lookup 102
 		rule add pref 10 lookup local
 		rule del pref 0
-		route add $2 dev v0 src $1 table 101
-		route add $1 dev v1 src $2 table 102
 	END
 }
 
@@ -84,6 +83,8 @@ routes6()
 	cat <<-END
 		route del local $1 dev v0 table local
 		route del local $2 dev v1 table local
+		route del $2 dev v0 table local
+		route del $1 dev v1 table local
 		route append $2 dev v0 src $1 metric 1024 table local
 		route append $1 dev v1 src $2 metric 1024 table local
 		route append local $2 dev v1 metric 1024 table local
@@ -97,19 +98,38 @@ veth()
 	ip -batch - <<-END
 		link set lo up
 		link add v0 mtu 5000 type veth peer name v1 mtu 5000
-		link set v0 up
-		link set v1 up
 		addr add 10.3.0.1/24 dev v0
 		addr add 10.3.0.2/24 dev v1
-		addr add fd03::1/64 dev v0 nodad
-		addr add fd03::2/64 dev v1 nodad
 		$(rules4 10.3.0.1 10.3.0.2)
 	END
 	sysctls v0
 	sysctls v1
+	veth_up
+}
+
+crosses6()
+{
+	local got
+	got=$(printf 'route get %s from %s\n' "$2" "$1" "$1" "$2" | ip -6 -batch -) &&
+		[[ $got == *' dev v0 '*' dev v1 '* ]]
+}
+
+# A link that goes down loses its routes, and IPv6 addresses as well.  ip(8) complains
+# of what is there already, or is not there to be deleted.
+veth_up()
+{
+	ip -force -batch - 2>/dev/null <<-END || true
+		link set v0 up
+		link set v1 up
+		addr add fd03::1/64 dev v0 nodad
+		addr add fd03::2/64 dev v1 nodad
+		route replace 10.3.0.2 dev v0 src 10.3.0.1 table 101
+		route replace 10.3.0.1 dev v1 src 10.3.0.2 table 102
+	END
 	until_true contains /sys/class/net/v0/operstate up
 	until_true contains /sys/class/net/v1/operstate up
-	routes6 fd03::1 fd03::2 | ip -6 -batch -
+	routes6 fd03::1 fd03::2 | ip -6 -force -batch - 2>/dev/null || true
+	crosses6 fd03::1 fd03::2
 }
 
 # A virtio or User Mode Linux network card.
@@ -168,8 +188,9 @@ rdma_links()
 	done | rdma -b - || { echo "net.sh: no $type" >&2; return 1; }
 }
 
-shape=$1 type=$2
+shape=$1 type=${2:-}
 case $shape in
+up)	veth_up; exit;;
 none)	ip link set lo up; exit;;
 veth)	veth;;
 a)	wire 1;;

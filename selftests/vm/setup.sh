@@ -8,7 +8,7 @@
 set -eu
 . "$(dirname "$0")/lib.sh"
 
-build='make gcc libc6-dev bc bison flex libelf-dev libssl-dev rsync kmod xz-utils perl dkms linux-source-6.12'
+build='make gcc libc6-dev bc bison flex libelf-dev libssl-dev pahole rsync kmod xz-utils perl dkms linux-source-6.12'
 style='sparse shellcheck'
 guest='qemu-system-x86 busybox-static iproute2 procps util-linux
 	rdma-core ibverbs-utils rdmacm-utils libibverbs-dev librdmacm-dev perftest'
