@@ -155,4 +155,24 @@ TEST_F(keepalive, reader_asleep)
 	EXPECT_EQ(0, errno);
 }
 
+/*
+ * One that read a little and stopped: with more to send than there were credits,
+ * the last message is not the last of the queue.
+ */
+TEST_F(keepalive, reader_dozes)
+{
+	int c = hps_dial(&self->t, self->at), s = hps_accept(self->l);
+	static char some[40000];
+	int64_t sent;
+
+	ASSERT_OK(c);
+	ASSERT_OK(s);
+	hps_buffers(c, 1 << 20);
+	sent = hps_stuff(c, 0, 3);
+	ASSERT_LT(0, sent);
+	ASSERT_EQ((ssize_t)sizeof(some), recv(s, some, sizeof(some), MSG_WAITALL));
+	EXPECT_TRUE(until_probed(&self->t, 2));
+	EXPECT_EQ(0, hps_error(c));
+}
+
 TEST_HARNESS_MAIN
