@@ -76,11 +76,22 @@ int hps_shutdown(struct socket *sock, int how)
 	return err;
 }
 
-/* Does close() of this connection have to tell the peer that data was lost? */
-static bool hps_close_resets(const struct sock *sk, struct hps_conn *conn)
+/*
+ * Queue FIN, unless close() of this connection has to tell the peer that data
+ * was lost: then return false. In one hold of the lock, because what comes in
+ * between would neither be read nor, as what follows FIN, be answered by a reset.
+ */
+static bool hps_close_fin(const struct sock *sk, struct hps_conn *conn)
 {
-	return READ_ONCE(conn->rx_avail) || sk->sk_state == TCP_SYN_SENT ||
-	       (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime);
+	bool reset;
+
+	spin_lock_bh(&conn->lock);
+	reset = conn->rx_avail || sk->sk_state == TCP_SYN_SENT ||
+		(sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime);
+	if (!reset && ((1 << conn->state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT)))
+		hps_stream_fin(conn);
+	spin_unlock_bh(&conn->lock);
+	return !reset;
 }
 
 /**
@@ -101,12 +112,11 @@ void hps_close(struct sock *sk, long timeout)
 		hps_unlisten(sk);
 	hps_connect_cancel(sk);
 	if (conn) {
-		if (hps_close_resets(sk, conn)) {
+		if (hps_close_fin(sk, conn)) {
+			sk_stream_wait_close(sk, timeout);
+		} else {
 			hps_conn_drop(conn);
 			hps_sock_set_state(sk, TCP_CLOSE);
-		} else {
-			hps_shutdown_send(conn);
-			sk_stream_wait_close(sk, timeout);
 		}
 	}
 	sock_orphan(sk);
