@@ -15,11 +15,13 @@
  * many? Let k be the CREDITs that the peer has not processed. The second kind
  * is sent only when the peer has used, and so has processed, every grant before
  * it: at that time k was 0. Each of the first kind grants half the window, and
- * no more than one window is ever under way; a window that grows, once for a
- * peer that ran dry, adds one. So k <= 1 + 2 + 1, and one more that an initiator
- * sends to begin with on iWARP. With FIN and FINACK, each sent once,
- * HPS_CTRL_SLOTS is never exceeded: a return is always sendable, and
- * receiver-not-ready NAKs are bugs.
+ * no more than one window is ever under way: two of them, or one besides one of
+ * the second kind; a window that grows, once for a peer that ran dry, adds one.
+ * So k <= 2 + 1. The one that an initiator sends to begin with on iWARP is none
+ * more: until it is processed the peer sends nothing that could be returned. With
+ * FIN and FINACK, each sent once, that is 5 of HPS_CTRL_SLOTS: a return is always
+ * sendable, and receiver-not-ready NAKs are bugs. Documentation/formal/credit.pml
+ * has it checked.
  */
 #include <linux/errno.h>
 #include <linux/minmax.h>
