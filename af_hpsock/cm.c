@@ -402,6 +402,7 @@ static struct hps_link *hps_cm_admit(struct rdma_cm_id *id,
 {
 	struct hps_conn *conn;
 	struct hps_link *link;
+	u8 retries;
 	int err;
 
 	*reason = HPS_REJ_NOMEM;
@@ -420,8 +421,12 @@ static struct hps_link *hps_cm_admit(struct rdma_cm_id *id,
 	link->gated = rdma_protocol_iwarp(id->device, id->port_num);
 	link->id = id;
 	err = hps_queue_reserve(listener, conn);
-	if (!err)
+	if (!err) {
+		retries = READ_ONCE(conn->net->ipv4.sysctl_tcp_synack_retries);
+		hps_conn_limit_opening(conn, jiffies +
+				       hps_conn_open_time(retries));
 		return link;
+	}
 	*reason = err == -EAGAIN ? HPS_REJ_BUSY : HPS_REJ_REFUSED;
 	link->id = NULL;
 	hps_link_discard(conn);

@@ -36,8 +36,9 @@
  *   lock. A socket's release_cb runs with the inner spin lock held and so may
  *   not take hps_conn.lock.
  */
+#include <linux/log2.h>
 #include <linux/slab.h>
-#include <net/tcp_states.h>
+#include <net/tcp.h>
 
 #include "compat.h"
 #include "conn.h"
@@ -47,6 +48,11 @@
 
 /* Messages up to this size are worth copying to spare a buffer. */
 #define HPS_JOIN_ALWAYS	256
+
+static bool hps_conn_opening(const struct hps_conn *conn)
+{
+	return conn->state == TCP_SYN_SENT || conn->state == TCP_SYN_RECV;
+}
 
 static void hps_conn_timer(struct timer_list *t)
 {
@@ -58,6 +64,8 @@ static void hps_conn_timer(struct timer_list *t)
 	} else if (conn->orphan) {
 		if (!conn->shut)
 			hps_stat_inc(conn->hn, ORPHAN_TIMEOUT);
+		hps_conn_shut(conn, ETIMEDOUT);
+	} else if (hps_conn_opening(conn)) {
 		hps_conn_shut(conn, ETIMEDOUT);
 	} else {
 		bool corked = conn->corked;
@@ -139,7 +147,7 @@ void hps_conn_put(struct hps_conn *conn)
 }
 
 /**
- * hps_conn_arm - start the cork or orphan timer anew
+ * hps_conn_arm - start the handshake, cork or orphan timer anew
  * @conn: locked
  * @delay: jiffies
  */
@@ -147,6 +155,41 @@ void hps_conn_arm(struct hps_conn *conn, unsigned long delay)
 {
 	if (!mod_timer(&conn->timer, jiffies + delay))
 		hps_conn_get(conn);
+}
+
+/**
+ * hps_conn_open_time - how long TCP would try to open a connection
+ * @retries: tcp_syn_retries or tcp_synack_retries
+ *
+ * Return: jiffies.
+ */
+unsigned long hps_conn_open_time(u8 retries)
+{
+	const u8 doubled = ilog2(TCP_RTO_MAX / TCP_TIMEOUT_INIT);
+	unsigned long time = (2UL << min(retries, doubled)) - 1;
+
+	time *= TCP_TIMEOUT_INIT;
+	if (retries > doubled)
+		time += (retries - doubled) * TCP_RTO_MAX;
+	return time;
+}
+
+/**
+ * hps_conn_limit_opening - the handshake is over by then
+ * @conn: in TCP_SYN_SENT or TCP_SYN_RECV; not locked
+ * @end: jiffies
+ *
+ * rdma_cm gives up after a minute, unless its queue pair flushed the message
+ * that is to be answered: of that it never speaks again.
+ *
+ * Context: any.
+ */
+void hps_conn_limit_opening(struct hps_conn *conn, unsigned long end)
+{
+	spin_lock_bh(&conn->lock);
+	if (!conn->shut)
+		hps_conn_arm(conn, end - jiffies);
+	spin_unlock_bh(&conn->lock);
 }
 
 /**
@@ -317,6 +360,9 @@ void hps_conn_established(struct hps_conn *conn)
 	hps_conn_set_state(conn, TCPF_SYN_SENT | TCPF_SYN_RECV,
 			   TCP_ESTABLISHED);
 	conn->heard = jiffies;
+	/* It has other purposes now; the transport has a reference. */
+	if (timer_delete(&conn->timer))
+		hps_conn_put(conn);
 	if (conn->listener) {
 		hps_stat_inc(conn->hn, ACCEPT);
 		hps_queue_ready(conn);

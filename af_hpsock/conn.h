@@ -50,7 +50,7 @@ struct hps_net;
  * @corked: hold back what does not fill a message
  * @done_bytes: completed bytes the socket's accounts do not know of yet
  * @done_mem: memory of freed send buffers, likewise
- * @timer: cork or orphan timer, holds a reference while pending
+ * @timer: handshake, cork or orphan timer, holds a reference while pending
  * @probe: see probe.c, likewise
  * @heard: jiffies when the peer was last heard of
  * @tx_msgs: data messages posted
@@ -117,6 +117,8 @@ void hps_conn_drop(struct hps_conn *conn);
 void hps_conn_shut(struct hps_conn *conn, int err);
 void hps_conn_set_state(struct hps_conn *conn, int expected, u8 state);
 void hps_conn_arm(struct hps_conn *conn, unsigned long delay);
+unsigned long hps_conn_open_time(u8 retries);
+void hps_conn_limit_opening(struct hps_conn *conn, unsigned long end);
 
 /* What a transport tells; see transport.h for the other direction. */
 void hps_conn_established(struct hps_conn *conn);

@@ -13,8 +13,6 @@
 #include "link.h"
 #include "sock.h"
 
-/* TCP's six SYN retries take this long. */
-#define HPS_CONNECT_TIME	(127 * HZ)
 #define HPS_CONNECT_DELAY	msecs_to_jiffies(50)
 #define HPS_CONNECT_DELAY_MAX	(2 * HZ)
 
@@ -33,10 +31,12 @@ static int hps_connect_attempt(struct sock *sk)
 	conn->state = TCP_SYN_SENT;
 	conn->corked = hsk->cork;
 	err = hps_conn_attach(conn, sk);
-	if (!err)
-		return conn->ops->connect(conn);
-	hps_link_discard(conn);
-	return err;
+	if (err) {
+		hps_link_discard(conn);
+		return err;
+	}
+	hps_conn_limit_opening(conn, hsk->connect_deadline);
+	return conn->ops->connect(conn);
 }
 
 /* Part a socket from its connection, if it has one. */
@@ -174,6 +174,7 @@ static int hps_connect_start(struct sock *sk, struct sockaddr *uaddr, int len)
 {
 	struct hps_sock *hsk = hps_sk(sk);
 	struct hps_addr peer;
+	u8 retries;
 	int err;
 
 	err = hps_addr_parse(&peer, uaddr, len);
@@ -209,7 +210,8 @@ static int hps_connect_start(struct sock *sk, struct sockaddr *uaddr, int len)
 	hsk->local.v6 = peer.v6;
 	hsk->connect_tries = 1;
 	hsk->connect_delay = HPS_CONNECT_DELAY;
-	hsk->connect_deadline = jiffies + HPS_CONNECT_TIME;
+	retries = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_syn_retries);
+	hsk->connect_deadline = jiffies + hps_conn_open_time(retries);
 	sk->sk_err = 0;
 	err = hps_connect_attempt(sk);
 	if (err)

@@ -10,7 +10,7 @@ FIXTURE(fault) {
 	struct hps t;
 	const char *dev;	/* rxe or siw */
 	int lost;		/* what a silent peer is reported as */
-	long retries;
+	long retries, syn_retries;
 };
 
 FIXTURE_VARIANT(fault) {
@@ -60,6 +60,7 @@ static int cut_wire(void)
 		   "END6\n");
 }
 
+/* Cut or down */
 static int restore_link(void)
 {
 	return run("ip rule del pref 0 iif v0 2>/dev/null;"
@@ -67,10 +68,8 @@ static int restore_link(void)
 		   "\"$HPSOCK_TOP\"/selftests/vm/net.sh up");
 }
 
-static int set_retries(long n)
-{
-	return run("echo %ld >/proc/sys/net/ipv4/tcp_retries2", n);
-}
+#define RETRIES "/proc/sys/net/ipv4/tcp_retries2"
+#define SYN_RETRIES "/proc/sys/net/ipv4/tcp_syn_retries"
 
 static int load(void)
 {
@@ -160,13 +159,14 @@ FIXTURE_SETUP(fault)
 	hps_init(&self->t, true, variant->af);
 	self->dev = getenv("HPSOCK_DEV") ?: "rxe";
 	self->lost = ETIMEDOUT;
+	self->syn_retries = hps_number(SYN_RETRIES, 6);
 	if (access("/sys/class/net/v1", F_OK) || !getenv("HPSOCK_KO"))
 		SKIP(return, "not in a guest of vm/run");
 	if (!strcmp(self->dev, "siw")) {
 		/* TCP below would try for a quarter of an hour, and does not say why it ended. */
 		self->lost = ECONNRESET;
-		self->retries = hps_number("/proc/sys/net/ipv4/tcp_retries2", 15);
-		ASSERT_EQ(0, set_retries(5));
+		self->retries = hps_number(RETRIES, 15);
+		ASSERT_EQ(0, hps_set_number(RETRIES, 5));
 	}
 	ASSERT_TRUE(works_again(&self->t));
 }
@@ -177,10 +177,12 @@ FIXTURE_TEARDOWN(fault)
 	int end;
 
 	restore_link();
+	if (self->syn_retries)
+		hps_set_number(SYN_RETRIES, self->syn_retries);
 	for (end = 0; end < 2; end++)
 		add_device(self->dev, end);
 	if (self->retries)
-		set_retries(self->retries);
+		hps_set_number(RETRIES, self->retries);
 	load();
 }
 
@@ -293,6 +295,51 @@ TEST_F_TIMEOUT(fault, wire_mended, 150 * hps_slow())
 	EXPECT_FALSE(push.done);
 	close(s);
 	ASSERT_TRUE(ends(&push));
+}
+
+/* What is connected learns of it, and what connects is told no later than by TCP. */
+TEST_F_TIMEOUT(fault, link_down, 150 * hps_slow())
+{
+	const int patience = 7000;	/* tcp_syn_retries 2 */
+	struct hps_call call[4];
+	struct hps_addr at;
+	int c, s, l, i;
+	int64_t begin;
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	plan(call, c, s);
+	for (i = 0; i < 4; i++)
+		hps_start(&call[i]);
+	ASSERT_EQ(0, run("ip link set v1 down"));
+	for (i = 0; i < 4; i++) {
+		ASSERT_TRUE(ends(&call[i])) TH_LOG("call %d", i);
+		EXPECT_NE(EBADMSG, call[i].err);
+	}
+	close(c);
+	close(s);
+	ASSERT_EQ(0, restore_link());
+
+	ASSERT_EQ(0, hps_set_number(SYN_RETRIES, 2));
+	l = hps_listen(&self->t, 4, &at);
+	ASSERT_OK(l);
+	c = hps_client(&self->t, 0);
+	ASSERT_OK(c);
+	begin = hps_now();
+	if (hps_connect(c, at)) {
+		EXPECT_EQ(ETIMEDOUT, errno) TH_LOG("%s", strerror(errno));
+		EXPECT_GT(patience + hps_deadline(), hps_now() - begin);
+	}
+	close(c);
+	close(l);
+	/*
+	 * Soft-RoCE leaves the queue pair of the connection manager in the error
+	 * state when something could not be sent by it.
+	 */
+	for (i = 0; i < 2 && !strcmp(self->dev, "rxe"); i++) {
+		ASSERT_EQ(0, remove_device(self->dev, i));
+		ASSERT_EQ(0, add_device(self->dev, i));
+	}
+	EXPECT_TRUE(works_again(&self->t));
 }
 
 /* Host B's device: its sleepers learn the reason, those of A that it is over. */

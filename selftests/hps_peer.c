@@ -142,6 +142,17 @@ static void begin(struct peer *peer)
 }
 
 /* -1 and ECONNREFUSED when rejected, the reason in peer->reason. */
+static int resolve(struct peer *peer, struct hps_addr from, struct hps_addr to)
+{
+	peer->events = make_events();
+	if (!peer->events || rdma_create_id(peer->events, &peer->id, NULL, RDMA_PS_TCP) ||
+	    rdma_resolve_addr(peer->id, &from.sa, &to.sa, RESOLVE_MS) ||
+	    expect(peer, RDMA_CM_EVENT_ADDR_RESOLVED) ||
+	    rdma_resolve_route(peer->id, RESOLVE_MS))
+		return -1;
+	return expect(peer, RDMA_CM_EVENT_ROUTE_RESOLVED);
+}
+
 int peer_connect(struct peer *peer, struct hps_addr from, struct hps_addr to,
 		 const void *hello, size_t len)
 {
@@ -150,12 +161,7 @@ int peer_connect(struct peer *peer, struct hps_addr from, struct hps_addr to,
 	struct hps_reject rej;
 	uint8_t data[256], n;
 
-	peer->events = make_events();
-	if (!peer->events || rdma_create_id(peer->events, &peer->id, NULL, RDMA_PS_TCP) ||
-	    rdma_resolve_addr(peer->id, &from.sa, &to.sa, RESOLVE_MS) ||
-	    expect(peer, RDMA_CM_EVENT_ADDR_RESOLVED) ||
-	    rdma_resolve_route(peer->id, RESOLVE_MS) ||
-	    expect(peer, RDMA_CM_EVENT_ROUTE_RESOLVED) || make_qp(peer))
+	if (resolve(peer, from, to) || make_qp(peer))
 		return -1;
 	conn_param(&param, hello, len);
 	if (rdma_connect(peer->id, &param) || next_event(peer, &event, data, &n))
@@ -186,6 +192,21 @@ int peer_dial(struct peer *peer, const struct hps *t, const struct hps_addr *at)
 		peer_hello(peer, 40000, hps_port(at));
 	return peer_connect(peer, t->a, hps_at(*at, peer_service_port()), &peer->hello,
 			    sizeof(peer->hello));
+}
+
+/* As peer_dial(), but the answer is not answered: without a queue pair no RTU goes out. */
+int peer_dial_half(struct peer *peer, const struct hps *t, const struct hps_addr *at)
+{
+	struct rdma_conn_param param;
+
+	peer_hello(peer, 40000, hps_port(at));
+	if (resolve(peer, t->a, hps_at(*at, peer_service_port())))
+		return -1;
+	conn_param(&param, &peer->hello, sizeof(peer->hello));
+	param.qp_num = 0x4711;
+	if (rdma_connect(peer->id, &param))
+		return -1;
+	return expect(peer, RDMA_CM_EVENT_CONNECT_RESPONSE);
 }
 
 int peer_listen(struct peer *peer, struct hps_addr at)

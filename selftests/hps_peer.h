@@ -47,6 +47,7 @@ void peer_hello(struct peer *peer, int src_port, int dst_port);
 int peer_connect(struct peer *peer, struct hps_addr from, struct hps_addr to,
 		 const void *hello, size_t len);
 int peer_dial(struct peer *peer, const struct hps *t, const struct hps_addr *at);
+int peer_dial_half(struct peer *peer, const struct hps *t, const struct hps_addr *at);
 int peer_listen(struct peer *peer, struct hps_addr at);
 int peer_request(struct peer *peer);
 int peer_accept(struct peer *peer, const void *hello, size_t len);

@@ -25,6 +25,16 @@ long hps_number(const char *path, long otherwise)
 	return n;
 }
 
+int hps_set_number(const char *path, long n)
+{
+	FILE *f = fopen(path, "w");
+
+	if (!f)
+		return -1;
+	fprintf(f, "%ld\n", n);
+	return fclose(f);
+}
+
 long hps_env(const char *name, long otherwise)
 {
 	const char *text = getenv(name);

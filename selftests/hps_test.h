@@ -61,6 +61,7 @@ int hps_family(void);
 int hps_slow(void);
 int hps_deadline(void);
 long hps_number(const char *path, long otherwise);
+int hps_set_number(const char *path, long n);
 long hps_env(const char *name, long otherwise);
 void hps_init(struct hps *t, bool rdma, int af);
 

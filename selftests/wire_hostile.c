@@ -362,6 +362,31 @@ TEST_F(wire, backlog_full)
 		peer_free(&peer[i]);
 }
 
+/* Who does not go on does not keep a place for longer than by TCP. */
+TEST_F(wire, half_open)
+{
+	static const char path[] = "/proc/sys/net/ipv4/tcp_synack_retries";
+	const int patience = 3000;	/* of one retry */
+	long retries = hps_number(path, 5);
+	struct hps_addr at;
+	int64_t begin;
+	int l, c;
+
+	if (!strcmp(getenv("HPSOCK_DEV") ?: "rxe", "siw"))
+		SKIP(return, "iWARP has no such step");
+	l = hps_listen(&self->t, 0, &at);
+	ASSERT_OK(l);
+	ASSERT_OK(hps_set_number(path, 1));
+	begin = hps_now();
+	EXPECT_OK(peer_dial_half(&self->peer, &self->t, &at));
+	ASSERT_OK(hps_set_number(path, retries));
+	c = hps_dial(&self->t, at);
+	EXPECT_OK(c);
+	EXPECT_LE(patience, hps_now() - begin);
+	EXPECT_GT(patience + hps_deadline() / 2, hps_now() - begin);
+	EXPECT_OK(hps_accept(l));
+}
+
 /*
  * Messages that break the protocol: the function sends one, after 100 good
  * bytes, over a connection that was just accepted.
