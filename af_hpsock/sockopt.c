@@ -156,6 +156,12 @@ static int hps_get_tcp_info(struct sock *sk, void *buf)
 	return sizeof(*info);
 }
 
+/* None, which is what a TCP socket answers before it is given one. */
+static int hps_get_ulp(struct sock *sk, void *buf)
+{
+	return 0;
+}
+
 static int hps_set_v6only(struct sock *sk, int val)
 {
 	if (inet_sk(sk)->inet_num)
@@ -198,6 +204,7 @@ static const struct hps_opt hps_opts[] = {
 	{ SOL_TCP, TCP_KEEPCNT, hps_set_keepcnt, hps_get_keepcnt },
 	{ SOL_TCP, TCP_MAXSEG, NULL, hps_get_maxseg },
 	{ SOL_TCP, TCP_INFO, NULL, hps_get_tcp_info },
+	{ SOL_TCP, TCP_ULP, NULL, hps_get_ulp },
 	{ SOL_IPV6, IPV6_V6ONLY, hps_set_v6only, hps_get_v6only },
 	{ SOL_HPSOCK, HPSOCK_INFO, NULL, hps_get_info },
 };

@@ -183,6 +183,18 @@ TEST_F(opts, unknown)
 	EXPECT_ERRNO(unknown_level(&self->t), hps_opt(self->fd, 9999, 9999));
 }
 
+/* Without one, its name is empty; libraries ask before they offer kTLS. */
+TEST_F(opts, no_ulp)
+{
+	char name[16] = "unchanged";
+	socklen_t len = sizeof(name);
+
+	ASSERT_OK(getsockopt(self->fd, IPPROTO_TCP, TCP_ULP, name, &len));
+	EXPECT_EQ(0, len);
+	EXPECT_STREQ("unchanged", name);
+	EXPECT_EQ(-1, setsockopt(self->fd, IPPROTO_TCP, TCP_ULP, "nosuch", 6));
+}
+
 TEST_F(opts, read_only)
 {
 	static const int names[] = { SO_TYPE, SO_DOMAIN, SO_PROTOCOL, SO_ERROR, SO_ACCEPTCONN };
