@@ -32,10 +32,14 @@ static inline int hps_accept_compat(struct socket *sock, struct socket *newsock,
 #define HPS_PROTO_OPS_COMPAT
 #endif
 
-/* 6.5 lets a protocol say where ipv6_pinfo is; before, it is the last member. */
+/*
+ * 6.5 lets a protocol say where ipv6_pinfo is; before, it is the last member.
+ * And its ioctl no longer writes to user memory, so that io_uring can call it.
+ */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
 #define HPS_PROTO_COMPAT	\
-	.ipv6_pinfo_offset = offsetof(struct hps_sock, inet6),
+	.ipv6_pinfo_offset = offsetof(struct hps_sock, inet6),	\
+	.ioctl = hps_sk_ioctl,
 #else
 #define HPS_PROTO_COMPAT
 #endif

@@ -160,6 +160,7 @@ int hps_setsockopt(struct socket *sock, int level, int optname,
 		   sockptr_t optval, unsigned int optlen);
 int hps_getsockopt(struct socket *sock, int level, int optname,
 		   char __user *optval, int __user *optlen);
+int hps_sk_ioctl(struct sock *sk, int cmd, int *val);
 int hps_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg);
 
 #endif /* HPS_SOCK_H */

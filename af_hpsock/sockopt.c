@@ -289,35 +289,50 @@ int hps_getsockopt(struct socket *sock, int level, int optname,
 }
 
 /**
- * hps_ioctl - proto_ops.ioctl
- * @sock: the socket
+ * hps_sk_ioctl - proto.ioctl, which io_uring's socket commands call
+ * @sk: the socket
  * @cmd: SIOCINQ (FIONREAD), SIOCOUTQ, SIOCOUTQNSD
- * @arg: pointer to an int
+ * @val: the number of bytes
  *
- * Context: process. Return: 0, -EINVAL in TCP_LISTEN, -ENOIOCTLCMD, -EFAULT.
+ * Context: process. Return: 0, -EINVAL in TCP_LISTEN, -ENOIOCTLCMD.
  */
-int hps_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
+int hps_sk_ioctl(struct sock *sk, int cmd, int *val)
 {
-	struct sock *sk = sock->sk;
 	struct hps_conn *conn;
-	int val = 0;
 
 	if (cmd != SIOCINQ && cmd != SIOCOUTQ && cmd != SIOCOUTQNSD)
 		return -ENOIOCTLCMD;
 	if (sk->sk_state == TCP_LISTEN)
 		return -EINVAL;
+	*val = 0;
 	lock_sock(sk);
 	conn = hps_sk_conn(sk);
 	if (conn) {
 		spin_lock_bh(&conn->lock);
 		if (cmd == SIOCINQ)
-			val = conn->rx_avail;
+			*val = conn->rx_avail;
 		else if (cmd == SIOCOUTQNSD)
-			val = conn->tx_unsent;
+			*val = conn->tx_unsent;
 		else
-			val = conn->tx_unsent + conn->tx_unacked;
+			*val = conn->tx_unsent + conn->tx_unacked;
 		spin_unlock_bh(&conn->lock);
 	}
 	release_sock(sk);
-	return put_user(val, (int __user *)arg);
+	return 0;
+}
+
+/**
+ * hps_ioctl - proto_ops.ioctl
+ * @sock: the socket
+ * @cmd: as for hps_sk_ioctl()
+ * @arg: pointer to an int
+ *
+ * Context: process. Return: as hps_sk_ioctl(), -EFAULT.
+ */
+int hps_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
+{
+	int val, err;
+
+	err = hps_sk_ioctl(sock->sk, cmd, &val);
+	return err ?: put_user(val, (int __user *)arg);
 }
