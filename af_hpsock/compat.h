@@ -14,12 +14,16 @@
 
 #include "sock.h"
 
-/* 6.10 put the arguments of accept() into a structure. */
+/* 6.10 put the arguments of accept() into a structure, and a result for io_uring. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
 static inline int hps_accept_compat(struct socket *sock, struct socket *newsock,
 				    struct proto_accept_arg *arg)
 {
-	return hps_accept(sock, newsock, arg->flags, arg->kern);
+	int err = hps_accept(sock, newsock, arg->flags, arg->kern);
+
+	if (!err)
+		arg->is_empty = !hps_queue_has_ready(sock->sk);
+	return err;
 }
 #else
 #define hps_accept_compat	hps_accept

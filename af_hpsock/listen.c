@@ -171,7 +171,13 @@ void hps_unlisten(struct sock *sk)
 	hps_service_put(sock_net(sk));
 }
 
-static bool hps_queue_has_ready(struct sock *sk)
+/**
+ * hps_queue_has_ready - can a connection be accepted at once?
+ * @sk: a listening socket
+ *
+ * Context: any; a snapshot.
+ */
+bool hps_queue_has_ready(struct sock *sk)
 {
 	return !list_empty_careful(&hps_sk(sk)->queue.ready);
 }

@@ -134,6 +134,7 @@ int hps_accept(struct socket *sock, struct socket *newsock, int flags,
 	       bool kern);
 int hps_queue_reserve(struct sock *listener, struct hps_conn *conn);
 void hps_queue_ready(struct hps_conn *conn);
+bool hps_queue_has_ready(struct sock *sk);
 void hps_queue_remove(struct hps_conn *conn);
 
 /* send.c, recv.c */
