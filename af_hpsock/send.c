@@ -105,7 +105,7 @@ static int hps_send_locked(struct sock *sk, struct msghdr *msg)
 	ssize_t n;
 
 	err = -EOPNOTSUPP;
-	if (msg->msg_flags & MSG_OOB)
+	if (msg->msg_flags & (MSG_OOB | MSG_FASTOPEN))
 		goto out;
 	if ((1 << sk->sk_state) & ~(TCPF_ESTABLISHED | TCPF_CLOSE_WAIT)) {
 		err = sk_stream_wait_connect(sk, &timeo);
@@ -159,7 +159,7 @@ out:
  *
  * Context: process, may sleep. Return: bytes taken, or -EPIPE (and SIGPIPE),
  * -ECONNRESET, -ETIMEDOUT, -ENETDOWN, -EAGAIN, -EINTR, -ERESTARTSYS, -EFAULT,
- * -EOPNOTSUPP for MSG_OOB.
+ * -EOPNOTSUPP for MSG_OOB and MSG_FASTOPEN.
  */
 int hps_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {

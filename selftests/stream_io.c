@@ -408,6 +408,8 @@ TEST_F(io, urgent)
 {
 	if (self->t.rdma) {
 		EXPECT_ERRNO(EOPNOTSUPP, send(self->c, "x", 1, MSG_OOB));
+		/* TCP says this where Fast Open is disabled. */
+		EXPECT_ERRNO(EOPNOTSUPP, send(self->c, "x", 1, MSG_FASTOPEN));
 		EXPECT_ERRNO(EOPNOTSUPP, recv(self->s, back, 1, MSG_OOB));
 	} else {
 		EXPECT_ERRNO(EINVAL, recv(self->s, back, 1, MSG_OOB));
