@@ -65,8 +65,8 @@ run()
 		# What it was at.
 		[ -z "$why" ] || tail -n 5 "$log" | sed 's/^/    ... /'
 	else
-		# A skipped test says why it was.
-		grep '^ok .*# SKIP' "$log" | sed 's/^/    /'
+		# A skipped test says why it was, and one that may fail why it does.
+		grep -E '^ok .*# (SKIP|XFAIL)' "$log" | sed 's/^/    /'
 	fi
 	echo "$mark $1: $ok passed, $bad failed, $skip skipped, $((SECONDS - begin)) s$why"
 	passed=$((passed + ok))

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # $suite is the caller's
+#
+# What the suites have in common.  Sourced, in the guest.
+#
+# Every test runs twice, over TCP and over AF_HPSOCK, and is a test case each
+# time.  What is in the file "expected" has to fail, in the way that is said there.
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+build=$here/../build/conformance
+hpsock_run=$here/../../tools/hpsock_run
+slow=${HPSOCK_SLOW:-1}
+HPS_ADDR_A=${HPS_ADDR_A:-10.3.0.1}
+HPS_ADDR_B=${HPS_ADDR_B:-10.3.0.2}
+HPS_ADDR6_A=${HPS_ADDR6_A:-fd03::1}
+HPS_ADDR6_B=${HPS_ADDR6_B:-fd03::2}
+export HPS_ADDR_A HPS_ADDR_B HPS_ADDR6_A HPS_ADDR6_B
+
+n=0 failures=0
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+# domain OVER: the family that socket() is to be called with.
+domain()
+{
+	case $1 in
+	tcp)	echo 2;;
+	hpsock)	cat /sys/module/hpsock/parameters/family;;
+	esac
+}
+
+# entries: "over test symptom reason" of this suite, separated by tabs.
+entries()
+{
+	awk -F '\t+' -v OFS='\t' -v suite="$suite" '
+		!/^#/ && $1 == suite {
+			print $2 == "both" ? "tcp" : $2, $3, $4, $5
+			if ($2 == "both")
+				print "hpsock", $3, $4, $5
+		}' "$here/expected"
+}
+
+# expected OVER TEST: "symptom reason", nothing if it is to pass.
+expected()
+{
+	entries | awk -F '\t' -v OFS='\t' -v over="$1" -v test="$2" \
+		'$1 == over && $2 == test { print $3, $4 }'
+}
+
+# Connections that AF_HPSOCK sockets of this machine have tried to make.
+connects() { awk '$1 ~ /^connect(_failed)?$/ { n += $2 } END { print n }' /proc/net/hpsock_stat; }
+
+# fail NAME WHY LOG
+fail()
+{
+	failures=$((failures + 1))
+	echo "not ok $n $1"
+	echo "# $2"
+	tail -n 20 "$3" | tr -d '\000' | sed 's/^/# /'
+}
+
+# result OVER TEST STATUS LOG: 0 is a pass, 77 a skip.
+result()
+{
+	local name="$2 over $1" symptom why
+	IFS=$'\t' read -r symptom why <<<"$(expected "$1" "$2")"
+	n=$((n + 1))
+	printf '%s\t%s\n' "$1" "$2" >>"$tmp/names"
+	case $3:$why in
+	0:|0:sometimes*)
+		echo "ok $n $name";;
+	77:)	echo "ok $n $name # SKIP $(tail -n 1 "$4")";;
+	*:)	fail "$name" "status $3" "$4";;
+	0:*|77:*)
+		fail "$name" "does not fail (status $3), but it is listed: $why" "$4";;
+	*)
+		if grep -qF -- "$symptom" "$4"; then
+			echo "ok $n $name # XFAIL $why"
+		else
+			fail "$name" "fails otherwise than listed: $symptom" "$4"
+		fi;;
+	esac
+}
+
+# A list that names tests which there are none of is out of date.
+check_list()
+{
+	local over test
+	while IFS=$'\t' read -r over test; do
+		n=$((n + 1))
+		fail "$test over $over" 'is listed, but there is no such test' /dev/null
+	done < <(comm -23 <(entries | cut -f 1,2 | sort) <(sort "$tmp/names"))
+}
+
+begin()
+{
+	echo 'TAP version 13'
+	if [ ! -d "$build" ]; then
+		echo "Bail out! $here/fetch.sh has not been run"
+		exit 1
+	fi
+}
+
+finish()
+{
+	check_list
+	echo "1..$n"
+	[ $failures -eq 0 ]
+}
