@@ -41,6 +41,21 @@ void hps_buf_unreserve(u64 bytes)
 	atomic64_sub(bytes, &hps_buf_reserved);
 }
 
+static void *hps_buf_data(const struct hps_buf *buf, gfp_t gfp)
+{
+	if (buf->size < PAGE_SIZE)
+		return kmalloc(buf->size, gfp);
+	return (void *)__get_free_pages(gfp | __GFP_COMP, get_order(buf->size));
+}
+
+static void hps_buf_free_data(struct hps_buf *buf)
+{
+	if (buf->size < PAGE_SIZE)
+		kfree(buf->data);
+	else
+		free_pages((unsigned long)buf->data, get_order(buf->size));
+}
+
 /**
  * hps_buf_alloc - allocate a buffer and map it for a device
  * @ibdev: the device
@@ -57,23 +72,21 @@ struct hps_buf *hps_buf_alloc(struct ib_device *ibdev, u32 size, u8 dir,
 
 	if (!buf)
 		return NULL;
-	buf->order = get_order(size);
-	buf->data = (void *)__get_free_pages(gfp | __GFP_NOWARN | __GFP_COMP,
-					     buf->order);
+	buf->size = size;
+	buf->data = hps_buf_data(buf, gfp | __GFP_NOWARN);
 	if (!buf->data)
 		goto free;
 	buf->dma = ib_dma_map_single(ibdev, buf->data, size, dir);
 	if (ib_dma_mapping_error(ibdev, buf->dma))
-		goto free_pages;
+		goto free_data;
 	buf->ibdev = ibdev;
-	buf->size = size;
 	buf->dir = dir;
 	INIT_LIST_HEAD(&buf->list);
 	INIT_LIST_HEAD(&buf->all);
 	return buf;
 
-free_pages:
-	free_pages((unsigned long)buf->data, buf->order);
+free_data:
+	hps_buf_free_data(buf);
 free:
 	kfree(buf);
 	return NULL;
@@ -110,6 +123,6 @@ void hps_buf_unmap(struct hps_buf *buf)
 void hps_buf_free(struct hps_buf *buf)
 {
 	hps_buf_unmap(buf);
-	free_pages((unsigned long)buf->data, buf->order);
+	hps_buf_free_data(buf);
 	kfree(buf);
 }

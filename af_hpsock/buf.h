@@ -17,7 +17,6 @@ struct hps_link;
  * @data: kernel address
  * @dma: address for the device, while @ibdev is set
  * @size: bytes
- * @order: of the pages
  * @dir: DMA direction
  * @start: receive: first unread byte. Send: first byte not yet posted
  * @end: end of the bytes that count
@@ -36,7 +35,6 @@ struct hps_buf {
 	void *data;
 	u64 dma;
 	u32 size;
-	u8 order;
 	u8 dir;
 	bool busy;
 	u32 start;

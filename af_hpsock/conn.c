@@ -19,7 +19,8 @@
  * References
  *
  *   One for the transport until hps_conn_end() returns; one for the queue entry
- *   that becomes the socket's (hps_sock.conn); one for each pending timer.
+ *   that becomes the socket's (hps_sock.conn); one for each pending timer
+ *   and for hps_link.grow.
  *   The connection holds its socket from attach until it is both orphaned and
  *   ended, or dropped. That is the only cycle, and those are the only ways out
  *   of it.

@@ -37,9 +37,6 @@
 /* Messages in flight at most; a power of two, as the ring is indexed modulo. */
 #define HPS_SQ_SIZE	64
 
-/* Our messages are no larger, whatever the peer has buffers for. */
-#define HPS_TX_MAX	65536
-
 static void hps_link_free(struct hps_conn *conn)
 {
 	struct hps_link *link = hps_link(conn);
@@ -60,25 +57,14 @@ static void hps_link_unmap_list(struct list_head *list)
 static void hps_link_unmap(struct hps_link *link)
 {
 	struct hps_conn *conn = &link->conn;
-	struct hps_buf *buf, *next;
 
 	spin_lock_bh(&conn->lock);
-	list_for_each_entry_safe(buf, next, &link->early, list)
-		list_del_init(&buf->list);
-	list_for_each_entry_safe(buf, next, &link->rx_all, all) {
-		list_del_init(&buf->all);
-		if (list_empty(&buf->list))
-			hps_buf_free(buf);
-		else
-			hps_buf_unmap(buf);
-	}
+	hps_receives_unmap(link);
 	hps_link_unmap_list(&conn->txq);
 	hps_link_unmap_list(&conn->tx_flight);
 	if (link->hdrs)
 		hps_buf_free(link->hdrs);
 	link->hdrs = NULL;
-	hps_buf_unreserve(link->rx_reserved);
-	link->rx_reserved = 0;
 	spin_unlock_bh(&conn->lock);
 }
 
@@ -115,8 +101,14 @@ static void hps_link_shut(struct hps_conn *conn)
 	queue_work(hps_wq, &hps_link(conn)->teardown);
 }
 
-/* The device of a link that is not ending, kept from leaving; or NULL. */
-static struct hps_device *hps_link_hold_device(struct hps_link *link)
+/**
+ * hps_link_hold_device - keep the device of a link from leaving
+ * @link: not locked
+ *
+ * Context: any. Return: the device, for hps_device_put(), or NULL if the link is
+ * ending.
+ */
+struct hps_device *hps_link_hold_device(struct hps_link *link)
 {
 	struct hps_device *dev = NULL;
 
@@ -155,111 +147,6 @@ put:
 	return buf;
 }
 
-static void hps_link_free_receives(struct list_head *list)
-{
-	struct hps_buf *buf, *next;
-
-	list_for_each_entry_safe(buf, next, list, all)
-		hps_buf_free(buf);
-}
-
-/* All of @count receive buffers, or none; may sleep. */
-static int hps_link_alloc_receives(struct hps_link *link,
-				   struct ib_device *ibdev, u32 count,
-				   struct list_head *list)
-{
-	struct hps_buf *buf;
-	u32 i;
-
-	if (!hps_buf_reserve((u64)count * link->rx_size))
-		return -ENOMEM;
-	for (i = 0; i < count; i++) {
-		buf = hps_buf_alloc(ibdev, link->rx_size, DMA_FROM_DEVICE,
-				    GFP_KERNEL);
-		if (!buf) {
-			hps_link_free_receives(list);
-			hps_buf_unreserve((u64)count * link->rx_size);
-			return -ENOMEM;
-		}
-		buf->link = link;
-		list_add_tail(&buf->all, list);
-	}
-	return 0;
-}
-
-/* Make buffers the link's and post them; link locked. */
-static int hps_link_post_receives(struct hps_link *link, struct list_head *list)
-{
-	struct hps_buf *buf, *next;
-	int err = 0;
-
-	list_for_each_entry_safe(buf, next, list, all) {
-		list_move_tail(&buf->all, &link->rx_all);
-		link->rx_reserved += link->rx_size;
-		if (!err)
-			err = hps_msg_post_receive(link, buf);
-	}
-	return err;
-}
-
-/* The peer used up its window: allow it more, as far as memory allows. */
-static void hps_link_grow(struct hps_conn *conn, struct sock *sk)
-{
-	struct hps_link *link = hps_link(conn);
-	struct hps_credit *credit = &link->credit;
-	struct hps_device *dev;
-	LIST_HEAD(list);
-	u32 more, bytes;
-
-	if (!READ_ONCE(credit->dry) || credit->window >= credit->window_max)
-		return;
-	more = min(credit->window, credit->window_max - credit->window);
-	bytes = more * link->rx_size;
-	if (!hps_sock_charge(sk, bytes, SK_MEM_RECV))
-		return;
-	dev = hps_link_hold_device(link);
-	if (!dev)
-		goto uncharge;
-	if (hps_link_alloc_receives(link, dev->ibdev, more, &list))
-		goto put;
-	hps_sk(sk)->rx_charged += bytes;
-
-	spin_lock_bh(&conn->lock);
-	if (conn->shut) {
-		hps_link_free_receives(&list);
-		hps_buf_unreserve(bytes);
-	} else if (hps_link_post_receives(link, &list)) {
-		hps_conn_shut(conn, 0);
-	} else {
-		credit->window += more;
-		credit->rx_ready += more;
-		credit->dry = false;
-		hps_stat_inc(conn->hn, WINDOW_GROWN);
-		hps_msg_credit(link);
-	}
-	spin_unlock_bh(&conn->lock);
-	hps_device_put(dev);
-	return;
-put:
-	hps_device_put(dev);
-uncharge:
-	sk_mem_uncharge(sk, bytes);
-}
-
-static u32 hps_link_rx_mem(struct hps_conn *conn)
-{
-	struct hps_link *link = hps_link(conn);
-
-	return (link->credit.window + HPS_CTRL_SLOTS) * link->rx_size;
-}
-
-static bool hps_link_rx_full(struct hps_conn *conn)
-{
-	const struct hps_credit *credit = &hps_link(conn)->credit;
-
-	return hps_credit_dry(credit) && credit->rx_ready == credit->rx_told;
-}
-
 static void hps_link_info(struct hps_conn *conn, struct hpsock_info *info)
 {
 	struct hps_link *link = hps_link(conn);
@@ -283,10 +170,10 @@ static const struct hps_transport hps_rdma = {
 	.send_finack	= hps_msg_send_finack,
 	.tx_idle	= hps_msg_tx_idle,
 	.probe		= hps_msg_probe,
-	.consumed	= hps_msg_consumed,
-	.rx_full	= hps_link_rx_full,
-	.grow		= hps_link_grow,
-	.rx_mem		= hps_link_rx_mem,
+	.consumed	= hps_receives_consumed,
+	.rx_full	= hps_receives_full,
+	.grow		= hps_receives_grow,
+	.rx_mem		= hps_receives_mem,
 	.shut		= hps_link_shut,
 	.info		= hps_link_info,
 	.free		= hps_link_free,
@@ -315,13 +202,15 @@ struct hps_conn *hps_link_create(struct net *net, int rcvbuf)
 	INIT_LIST_HEAD(&link->dev_node);
 	INIT_LIST_HEAD(&link->early);
 	INIT_LIST_HEAD(&link->rx_all);
+	INIT_LIST_HEAD(&link->rx_spare);
 	INIT_WORK(&link->teardown, hps_link_teardown);
 	INIT_WORK(&link->attempt, hps_cm_attempt_work);
-	link->rx_size = READ_ONCE(hps_buf_size);
+	INIT_WORK(&link->grow, hps_receives_work);
+	link->rx_size = min(READ_ONCE(hps_buf_first), READ_ONCE(hps_buf_size));
 	credit = &link->credit;
-	credit->window_max = clamp_t(u32, rcvbuf / link->rx_size,
-				     HPS_WINDOW_MIN, READ_ONCE(hps_window));
-	credit->window = min(credit->window_max, READ_ONCE(hps_quota));
+	credit->window_max = READ_ONCE(hps_window);
+	credit->window = clamp_t(u32, rcvbuf / link->rx_size, HPS_WINDOW_MIN,
+				 min(credit->window_max, READ_ONCE(hps_quota)));
 	credit->rx_ready = credit->window;
 	credit->rx_told = credit->window;
 	return &link->conn;
@@ -363,7 +252,6 @@ int hps_link_setup(struct hps_link *link, struct rdma_cm_id *id)
 {
 	const struct ib_device_attr *attrs = &id->device->attrs;
 	struct ib_qp_init_attr init = {};
-	LIST_HEAD(receives);
 	u32 rq_size, i;
 	int err;
 
@@ -379,7 +267,7 @@ int hps_link_setup(struct hps_link *link, struct rdma_cm_id *id)
 	link->slots = kvcalloc(link->sq_size, sizeof(*link->slots),
 			       GFP_KERNEL);
 	link->hdrs = hps_buf_alloc(id->device,
-				   link->sq_size * sizeof(struct hps_hdr),
+				   link->sq_size * sizeof(struct hps_head),
 				   DMA_TO_DEVICE, GFP_KERNEL);
 	if (!link->slots || !link->hdrs)
 		return -ENOMEM;
@@ -405,17 +293,7 @@ int hps_link_setup(struct hps_link *link, struct rdma_cm_id *id)
 	init.sq_sig_type = IB_SIGNAL_REQ_WR;
 	init.qp_type = IB_QPT_RC;
 	err = rdma_create_qp(id, link->dev->pd, &init);
-	if (err)
-		return err;
-
-	err = hps_link_alloc_receives(link, id->device, link->credit.window +
-				      HPS_CTRL_SLOTS, &receives);
-	if (err)
-		return err;
-	spin_lock_bh(&link->conn.lock);
-	err = hps_link_post_receives(link, &receives);
-	spin_unlock_bh(&link->conn.lock);
-	return err;
+	return err ?: hps_receives_setup(link, id->device);
 }
 
 /**
@@ -434,8 +312,7 @@ void hps_link_established(struct hps_link *link)
 	if (conn->shut || link->established)
 		goto unlock;
 	initiator = conn->state == TCP_SYN_SENT;
-	conn->tx_msg_max = min_t(u32, link->tx_size, HPS_TX_MAX) -
-			   sizeof(struct hps_hdr);
+	hps_msg_resize(link);
 	link->established = true;
 	hps_conn_established(conn);
 	if (initiator && rdma_protocol_iwarp(link->id->device,

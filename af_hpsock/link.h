@@ -41,16 +41,25 @@ struct hps_slot {
  * @routed: address and route are resolved; set before @attempt is queued
  * @established: hello exchanged on both sides, messages are looked at
  * @gated: iWARP's responder may not send before the initiator has
- * @rx_size: bytes of our receive buffers
- * @tx_size: bytes of the peer's receive buffers
+ * @rx_size: bytes of the receive buffers that are posted now
+ * @rx_from: number of the first message that such a buffer is for
+ * @rx_posted: receives posted since the beginning
+ * @rx_held: buffers with DATA that nobody has read
+ * @rx_full: the peer has filled a buffer of @rx_size
+ * @rx_settled: there is no more to grow to
+ * @rx_tell: the peer is to hear of @rx_from and @rx_size
+ * @rx_spare: buffers of @rx_size to be posted
+ * @grow: hps_receives_work(), holds a reference
+ * @tx_size: bytes of the peer's receive buffers, to begin with or from @tx_from on
+ * @tx_from: number of the first message that may be that long
  * @credit: flow control
  * @tx_seq: messages posted
  * @rx_seq: messages received
  * @early: messages that came before @established
  * @rx_all: every receive buffer, wherever it is
- * @rx_reserved: bytes taken by hps_buf_reserve()
+ * @rx_reserved: bytes of @rx_all, taken by hps_buf_reserve()
  * @slots: the send queue, a ring of @sq_size
- * @hdrs: headers of the messages, by slot
+ * @hdrs: a struct hps_head for each slot
  * @sq_size: slots; those for control messages are kept free of DATA
  * @sq_head: slots taken since the beginning
  * @sq_tail: slots completed since the beginning
@@ -68,19 +77,28 @@ struct hps_link {
 	unsigned int nr_cqe;
 	struct work_struct teardown;
 	struct work_struct attempt;
+	struct work_struct grow;
 	unsigned int resolve_ms;
 	bool routed;
 
 	bool established;
 	bool gated;
 	bool stalled;
+	bool rx_full;
+	bool rx_settled;
+	bool rx_tell;
 	u32 rx_size;
+	u32 rx_from;
+	u32 rx_posted;
+	u32 rx_held;
 	u32 tx_size;
+	u32 tx_from;
 	struct hps_credit credit;
 	u32 tx_seq;
 	u32 rx_seq;
 	struct list_head early;
 	struct list_head rx_all;
+	struct list_head rx_spare;
 	u64 rx_reserved;
 
 	struct hps_slot *slots;
@@ -93,6 +111,12 @@ struct hps_link {
 	u64 stalls;
 };
 
+/* What goes out with a message apart from payload of the program. */
+struct hps_head {
+	struct hps_hdr hdr;
+	struct hps_buffers buffers;	/* in BUFFERS */
+};
+
 static inline struct hps_link *hps_link(struct hps_conn *conn)
 {
 	return container_of(conn, struct hps_link, conn);
@@ -102,6 +126,7 @@ extern struct workqueue_struct *hps_wq;
 
 /* link.c */
 struct hps_conn *hps_link_create(struct net *net, int rcvbuf);
+struct hps_device *hps_link_hold_device(struct hps_link *link);
 void hps_link_discard(struct hps_conn *conn);
 int hps_link_setup(struct hps_link *link, struct rdma_cm_id *id);
 void hps_link_established(struct hps_link *link);
@@ -110,6 +135,17 @@ void hps_link_established(struct hps_link *link);
 int hps_cm_connect(struct hps_conn *conn);
 void hps_cm_attempt_work(struct work_struct *work);
 
+/* receives.c */
+int hps_receives_setup(struct hps_link *link, struct ib_device *ibdev);
+void hps_receives_again(struct hps_link *link, struct hps_buf *buf);
+void hps_receives_hold(struct hps_link *link, const struct hps_buf *buf);
+void hps_receives_consumed(struct hps_conn *conn, struct hps_buf *buf);
+void hps_receives_grow(struct hps_conn *conn, struct sock *sk);
+void hps_receives_work(struct work_struct *work);
+bool hps_receives_full(struct hps_conn *conn);
+u32 hps_receives_mem(struct hps_conn *conn);
+void hps_receives_unmap(struct hps_link *link);
+
 /* msg.c */
 int hps_msg_post_receive(struct hps_link *link, struct hps_buf *buf);
 int hps_msg_send(struct hps_conn *conn, struct hps_buf *buf, u32 len);
@@ -117,7 +153,7 @@ int hps_msg_send_fin(struct hps_conn *conn);
 int hps_msg_send_finack(struct hps_conn *conn);
 bool hps_msg_tx_idle(struct hps_conn *conn);
 void hps_msg_probe(struct hps_conn *conn);
-void hps_msg_consumed(struct hps_conn *conn, struct hps_buf *buf);
+void hps_msg_resize(struct hps_link *link);
 void hps_msg_credit(struct hps_link *link);
 void hps_msg_first(struct hps_link *link);
 void hps_msg_rx(struct hps_link *link, struct hps_buf *buf);

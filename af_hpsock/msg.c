@@ -8,7 +8,7 @@
  *
  * Who owns a receive buffer: the queue pair while it is posted; hps_msg_rx()
  * from its completion on; the connection's receive queue if it was DATA, until
- * consumed() brings it back. A buffer that holds no DATA is posted again at
+ * consumed() brings it back to receives.c. One that holds no DATA goes there at
  * once.
  */
 #include <net/tcp_states.h>
@@ -17,6 +17,9 @@
 #include "link.h"
 #include "net.h"
 #include "param.h"
+
+/* Our messages are no larger, whatever the peer has buffers for. */
+#define HPS_TX_MAX	65536
 
 /* The peer broke the protocol: end this connection, and say how. */
 #define hps_msg_violation(link, what)					\
@@ -134,8 +137,9 @@ static int hps_msg_post_slot(struct hps_link *link, struct ib_send_wr *wr,
 static int hps_msg_post(struct hps_link *link, u8 type, struct hps_buf *buf,
 			u32 len)
 {
-	u32 index = link->sq_head % link->sq_size;
-	struct hps_hdr *hdr = (struct hps_hdr *)link->hdrs->data + index;
+	u32 index = link->sq_head % link->sq_size, size = sizeof(struct hps_hdr);
+	struct hps_head *head = (struct hps_head *)link->hdrs->data + index;
+	struct hps_hdr *hdr = &head->hdr;
 	struct ib_device *ibdev = link->hdrs->ibdev;
 	struct ib_send_wr wr = {};
 	struct ib_sge sge[2];
@@ -147,11 +151,16 @@ static int hps_msg_post(struct hps_link *link, u8 type, struct hps_buf *buf,
 	hdr->len = cpu_to_be32(len);
 	hdr->seq = cpu_to_be32(link->tx_seq);
 	hdr->credit = cpu_to_be32(hps_credit_tell(&link->credit));
-	sge[0].addr = link->hdrs->dma + index * sizeof(*hdr);
-	sge[0].length = sizeof(*hdr);
+	if (type == HPS_MSG_BUFFERS) {
+		hdr->len = cpu_to_be32(sizeof(head->buffers));
+		head->buffers.from = cpu_to_be32(link->rx_from);
+		head->buffers.size = cpu_to_be32(link->rx_size);
+		size = sizeof(*head);
+	}
+	sge[0].addr = link->hdrs->dma + index * sizeof(*head);
+	sge[0].length = size;
 	sge[0].lkey = link->id->qp->pd->local_dma_lkey;
-	ib_dma_sync_single_for_device(ibdev, sge[0].addr, sizeof(*hdr),
-				      DMA_TO_DEVICE);
+	ib_dma_sync_single_for_device(ibdev, sge[0].addr, size, DMA_TO_DEVICE);
 	if (len) {
 		sge[1].addr = buf->dma + buf->start;
 		sge[1].length = len;
@@ -164,9 +173,23 @@ static int hps_msg_post(struct hps_link *link, u8 type, struct hps_buf *buf,
 	wr.num_sge = len ? 2 : 1;
 	wr.opcode = IB_WR_SEND;
 	err = hps_msg_post_slot(link, &wr, buf, len);
-	if (!err)
-		link->tx_seq++;
-	return err;
+	if (err)
+		return err;
+	if (++link->tx_seq == link->tx_from)
+		hps_msg_resize(link);
+	return 0;
+}
+
+/**
+ * hps_msg_resize - the next message goes into a receive of tx_size
+ * @link: locked
+ */
+void hps_msg_resize(struct hps_link *link)
+{
+	u32 size = min_t(u32, link->tx_size, HPS_TX_MAX);
+
+	/* A writer looks at it without the lock. */
+	WRITE_ONCE(link->conn.tx_msg_max, size - sizeof(struct hps_hdr));
 }
 
 /* A message without payload and without credit. */
@@ -262,7 +285,7 @@ void hps_msg_probe(struct hps_conn *conn)
 }
 
 /**
- * hps_msg_credit - return credits if it is time to
+ * hps_msg_credit - tell the peer of receives if it is time to
  * @link: locked
  *
  * When no slot is free this comes by again with the next completion. Who has
@@ -272,8 +295,14 @@ void hps_msg_credit(struct hps_link *link)
 {
 	bool urgent = hps_credit_dry(&link->credit);
 
-	if (!link->established || link->conn.fin_rcvd ||
-	    !hps_credit_due(&link->credit))
+	if (!link->established || link->conn.fin_rcvd)
+		return;
+	if (link->rx_tell) {
+		if (!hps_msg_control(link, HPS_MSG_BUFFERS))
+			link->rx_tell = false;
+		return;
+	}
+	if (!hps_credit_due(&link->credit))
 		return;
 	if (hps_msg_control(link, HPS_MSG_CREDIT))
 		return;
@@ -326,7 +355,7 @@ int hps_msg_post_receive(struct hps_link *link, struct hps_buf *buf)
 	struct ib_sge sge;
 
 	sge.addr = buf->dma;
-	sge.length = link->rx_size;
+	sge.length = buf->size;
 	sge.lkey = link->id->qp->pd->local_dma_lkey;
 	ib_dma_sync_single_for_device(buf->ibdev, buf->dma, buf->size,
 				      DMA_FROM_DEVICE);
@@ -337,52 +366,23 @@ int hps_msg_post_receive(struct hps_link *link, struct hps_buf *buf)
 	return ib_post_recv(link->id->qp, &wr, NULL);
 }
 
-static void hps_msg_repost(struct hps_link *link, struct hps_buf *buf)
-{
-	if (!link->conn.shut && hps_msg_post_receive(link, buf)) {
-		hps_stat_inc(link->conn.hn, WC_ERROR);
-		hps_conn_shut(&link->conn, 0);
-	}
-}
-
-/**
- * hps_msg_consumed - hps_transport.consumed
- * @conn: locked
- * @buf: a buffer that held DATA, in no queue any more
- */
-void hps_msg_consumed(struct hps_conn *conn, struct hps_buf *buf)
-{
-	struct hps_link *link = hps_link(conn);
-
-	/* Teardown has come by: the link does not know the buffer any more. */
-	if (list_empty(&buf->all)) {
-		hps_buf_free(buf);
-		return;
-	}
-	hps_msg_repost(link, buf);
-	link->credit.rx_ready++;
-	hps_msg_credit(link);
-}
-
 /* Handlers return whether the buffer was kept. */
 static bool hps_msg_rx_data(struct hps_link *link, struct hps_buf *buf)
 {
 	struct hps_conn *conn = &link->conn;
 	u32 len = buf->end - sizeof(struct hps_hdr);
 
-	if (!len) {
-		hps_msg_violation(link, LENGTH);
-		return false;
-	}
 	if (hps_credit_received(&link->credit)) {
 		hps_msg_violation(link, OVERRUN);
 		return false;
 	}
 	hps_stat_inc(conn->hn, RX_MSGS);
 	hps_stat_add(conn->hn, RX_BYTES, len);
+	hps_receives_hold(link, buf);
 	buf->start = sizeof(struct hps_hdr);
 	if (!hps_conn_rx_data(conn, buf, hps_credit_tight(&link->credit)))
 		return true;
+	link->rx_held--;
 	hps_msg_violation(link, STATE);
 	return false;
 }
@@ -406,14 +406,36 @@ static bool hps_msg_rx_finack(struct hps_link *link, struct hps_buf *buf)
 	return false;
 }
 
+static bool hps_msg_rx_buffers(struct hps_link *link, struct hps_buf *buf)
+{
+	const struct hps_buffers *buffers = buf->data + sizeof(struct hps_hdr);
+	u32 from = be32_to_cpu(buffers->from), size = be32_to_cpu(buffers->size);
+
+	/* One step at a time. */
+	if (size < HPS_BUF_MIN || size > HPS_BUF_MAX ||
+	    (s32)(link->tx_from - link->tx_seq) > 0) {
+		hps_msg_violation(link, BUFFERS);
+		return false;
+	}
+	link->tx_size = size;
+	link->tx_from = from;
+	/* Credits may have come before this did. */
+	if ((s32)(from - link->tx_seq) <= 0)
+		hps_msg_resize(link);
+	return false;
+}
+
 static const struct {
 	bool (*rx)(struct hps_link *link, struct hps_buf *buf);
-	bool payload;
+	u32 min;
+	u32 max;
 } hps_msg_types[] = {
-	[HPS_MSG_DATA]	 = { hps_msg_rx_data, true },
-	[HPS_MSG_CREDIT] = { hps_msg_rx_credit },
-	[HPS_MSG_FIN]	 = { hps_msg_rx_fin },
-	[HPS_MSG_FINACK] = { hps_msg_rx_finack },
+	[HPS_MSG_DATA]	  = { hps_msg_rx_data, 1, U32_MAX },
+	[HPS_MSG_CREDIT]  = { hps_msg_rx_credit },
+	[HPS_MSG_FIN]	  = { hps_msg_rx_fin },
+	[HPS_MSG_FINACK]  = { hps_msg_rx_finack },
+	[HPS_MSG_BUFFERS] = { hps_msg_rx_buffers, sizeof(struct hps_buffers),
+			      sizeof(struct hps_buffers) },
 };
 
 /* What holds for messages of every type; false ends the connection. */
@@ -433,7 +455,8 @@ static bool hps_msg_check(struct hps_link *link, const struct hps_buf *buf)
 	}
 	payload = buf->end - sizeof(*hdr);
 	if (be32_to_cpu(hdr->len) != payload ||
-	    (payload && !hps_msg_types[hdr->type].payload)) {
+	    payload < hps_msg_types[hdr->type].min ||
+	    payload > hps_msg_types[hdr->type].max) {
 		hps_msg_violation(link, LENGTH);
 		return false;
 	}
@@ -470,7 +493,7 @@ void hps_msg_rx(struct hps_link *link, struct hps_buf *buf)
 	link->gated = false;
 	link->conn.heard = jiffies;
 	if (!hps_msg_types[hdr->type].rx(link, buf))
-		hps_msg_repost(link, buf);
+		hps_receives_again(link, buf);
 	hps_stream_push(&link->conn);
 	hps_msg_credit(link);
 }

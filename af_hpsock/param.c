@@ -63,11 +63,13 @@ HPS_TUNABLE(family, AF_HPSOCK, 1, 45, 0444,
 	    "number of the socket family");
 HPS_TUNABLE(service_port, 11027, 1024, 65535, 0444,
 	    "rdma_cm port on which a host with listening sockets is reached");
-HPS_TUNABLE(buf_size, 16384, 4096, 65536, 0644,
-	    "bytes of a receive buffer, header included");
+HPS_TUNABLE(buf_first, 1024, 1024, 65536, 0644,
+	    "bytes of a receive buffer to begin with, header included");
+HPS_TUNABLE(buf_size, 65536, 1024, 65536, 0644,
+	    "bytes that receive buffers may grow to");
 HPS_TUNABLE(window, 32, 2, 1024, 0644,
 	    "credits a connection may grow to");
-HPS_TUNABLE(quota, 4, 2, 1024, 0644,
+HPS_TUNABLE(quota, 3, 2, 1024, 0644,
 	    "credits a connection starts with");
 HPS_TUNABLE(signal_every, 8, 1, 64, 0644,
 	    "ask for a completion every so many sends");

@@ -6,6 +6,7 @@
 
 extern unsigned int hps_family;
 extern unsigned int hps_service_port;
+extern unsigned int hps_buf_first;
 extern unsigned int hps_buf_size;
 extern unsigned int hps_window;
 extern unsigned int hps_quota;

@@ -38,13 +38,16 @@ static struct hps_buf *hps_send_buf(struct sock *sk, struct hps_conn *conn,
 				    size_t left)
 {
 	struct hps_buf *buf = hps_send_tail(conn);
-	u32 size = conn->tx_msg_max;
+	u32 size = READ_ONCE(conn->tx_msg_max);
 
 	if (buf)
 		return buf;
-	/* A message does not span buffers, so what may combine gets room to. */
-	if (left < PAGE_SIZE && !READ_ONCE(conn->tx_unsent))
-		size = min_t(u32, size, PAGE_SIZE);
+	/* A message does not span buffers: a page has room for some. */
+	if (size < PAGE_SIZE)
+		size *= PAGE_SIZE / size;
+	/* So what may combine gets room to. */
+	else if (left < PAGE_SIZE && !READ_ONCE(conn->tx_unsent))
+		size = PAGE_SIZE;
 	if (!hps_sock_charge(sk, size, SK_MEM_SEND))
 		return NULL;
 	buf = conn->ops->tx_buf(conn, size);

@@ -42,6 +42,7 @@ static const char * const hps_stat_names[] = {
 	[HPS_STAT_VIOLATION_SEQ] = "violation_seq",
 	[HPS_STAT_VIOLATION_CREDIT] = "violation_credit",
 	[HPS_STAT_VIOLATION_OVERRUN] = "violation_overrun",
+	[HPS_STAT_VIOLATION_BUFFERS] = "violation_buffers",
 	[HPS_STAT_VIOLATION_STATE] = "violation_state",
 };
 

@@ -32,7 +32,7 @@
  * @dst_port: port of the receiver's socket
  * @credits: data messages that the receiver of this hello may send at once
  * @window: credits that may be outstanding at most, now or later
- * @buf_size: bytes of each receive buffer, header included
+ * @buf_size: bytes of each receive buffer to begin with, header included
  * @ctrl_slots: receives posted beyond the credits, at least HPS_CTRL_SLOTS
  * @pad: zero
  * @features: zero in version 1
@@ -80,6 +80,7 @@ enum hps_msg_type {
 	HPS_MSG_CREDIT	= 2,	/* nothing but the header's credit field */
 	HPS_MSG_FIN	= 3,	/* no DATA follows */
 	HPS_MSG_FINACK	= 4,	/* answers FIN */
+	HPS_MSG_BUFFERS	= 5,	/* receives change in size: struct hps_buffers */
 };
 
 /**
@@ -87,7 +88,8 @@ enum hps_msg_type {
  * @type: enum hps_msg_type
  * @flags: zero
  * @pad: zero
- * @len: payload bytes behind the header, only in DATA and never 0 there
+ * @len: payload bytes behind the header: in DATA at least one, in BUFFERS those
+ *	of struct hps_buffers, else 0
  * @seq: number of messages of any type sent before this one
  * @credit: credits granted since the connection began, modulo 2^32
  */
@@ -98,6 +100,16 @@ struct hps_hdr {
 	__be32	len;
 	__be32	seq;
 	__be32	credit;
+};
+
+/**
+ * struct hps_buffers - payload of BUFFERS: from a message on, receives are larger
+ * @from: seq of the first message that may be so long; later ones if it was sent
+ * @size: bytes of the receives, header included
+ */
+struct hps_buffers {
+	__be32	from;
+	__be32	size;
 };
 
 #endif /* HPS_WIRE_H */

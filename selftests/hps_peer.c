@@ -320,6 +320,48 @@ int peer_send(struct peer *peer, int type, const void *data, uint32_t len)
 	return peer_raw(peer, msg, sizeof(*hdr) + len);
 }
 
+/* From one of their messages on, our receives have this size. */
+int peer_buffers(struct peer *peer, uint32_t from, uint32_t size)
+{
+	struct hps_buffers buffers = { .from = htonl(from), .size = htonl(size) };
+
+	peer->rx_from = from;
+	peer->rx_size = size;
+	return peer_send(peer, HPS_MSG_BUFFERS, &buffers, sizeof(buffers));
+}
+
+/* The longest payload they promise to take as our next message. */
+uint32_t peer_room(struct peer *peer)
+{
+	uint32_t size = ntohl(peer->theirs.buf_size);
+
+	if (peer->tx_size && (int32_t)(peer->tx_seq - peer->tx_from) >= 0)
+		size = peer->tx_size;
+	return (size < PEER_SLOT ? size : PEER_SLOT) - sizeof(struct hps_hdr);
+}
+
+/* Bytes of our receive for their next message. */
+static uint32_t receive_size(const struct peer *peer)
+{
+	if (peer->rx_size && (int32_t)(peer->rx_seq - peer->rx_from) >= 0)
+		return peer->rx_size;
+	return ntohl(peer->hello.buf_size);
+}
+
+static int take_buffers(struct peer *peer, const struct peer_msg *msg)
+{
+	const struct hps_buffers *buffers = (const void *)msg->data;
+
+	if (msg->len != sizeof(*buffers) || ntohl(buffers->size) <= peer->tx_size)
+		return -1;
+	/* A second step before the first was reached. */
+	if (peer->tx_size && (int32_t)(peer->tx_seq - peer->tx_from) < 0)
+		return -1;
+	peer->tx_from = ntohl(buffers->from);
+	peer->tx_size = ntohl(buffers->size);
+	return 0;
+}
+
 /*
  * Wait so long for a message, and check what the protocol promises of it.
  * errno is EPROTO if it breaks the promise, ETIME if none comes.
@@ -345,7 +387,7 @@ int peer_receive(struct peer *peer, struct peer_msg *msg, int ms)
 	peer->slot = wc.wr_id;
 	hdr = (void *)(peer->mem + wc.wr_id * PEER_SLOT);
 	errno = EPROTO;
-	if (wc.byte_len < sizeof(*hdr) || wc.byte_len > ntohl(peer->hello.buf_size))
+	if (wc.byte_len < sizeof(*hdr) || wc.byte_len > receive_size(peer))
 		return -1;
 	msg->hdr = *hdr;
 	msg->hdr.len = ntohl(hdr->len);
@@ -361,6 +403,8 @@ int peer_receive(struct peer *peer, struct peer_msg *msg, int ms)
 	if (msg->hdr.type == HPS_MSG_DATA) {
 		if (!msg->len || peer->rx_data++ == peer->told)
 			return -1;
+	} else if (msg->hdr.type == HPS_MSG_BUFFERS) {
+		return take_buffers(peer, msg);
 	} else if (msg->len) {
 		return -1;
 	}

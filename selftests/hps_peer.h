@@ -31,6 +31,8 @@ struct peer {
 	uint32_t granted;	/* to us */
 	uint32_t rx_data;	/* DATA received */
 	uint32_t told;		/* granted by us */
+	uint32_t tx_from, tx_size;	/* their last BUFFERS */
+	uint32_t rx_from, rx_size;	/* our last BUFFERS */
 	int slot;		/* that holds the last message, -1: none */
 	bool gone;		/* disconnected */
 };
@@ -54,6 +56,8 @@ int peer_accept(struct peer *peer, const void *hello, size_t len);
 int peer_reject(struct peer *peer, const void *data, size_t len);
 int peer_raw(struct peer *peer, const void *msg, size_t len);
 int peer_send(struct peer *peer, int type, const void *data, uint32_t len);
+int peer_buffers(struct peer *peer, uint32_t from, uint32_t size);
+uint32_t peer_room(struct peer *peer);
 int peer_receive(struct peer *peer, struct peer_msg *msg, int ms);
 bool peer_gone(struct peer *peer);
 void peer_disconnect(struct peer *peer);

@@ -173,17 +173,14 @@ TEST_F(wire, waits_for_credit)
 /* Every credit that it grants it can take, and reading grants more. */
 TEST_F(wire, keeps_its_word)
 {
-	uint32_t size, len, total = 0;
 	struct peer *p = &self->peer;
+	uint32_t len, total = 0;
 	struct peer_msg msg;
 	int s, i;
 
 	ASSERT_OK(peer_dial(p, &self->t, &self->at));
 	s = hps_accept(self->l);
 	ASSERT_OK(s);
-	size = ntohl(p->theirs.buf_size) - sizeof(struct hps_hdr);
-	if (size > PEER_SLOT - sizeof(struct hps_hdr))
-		size = PEER_SLOT - sizeof(struct hps_hdr);
 	for (i = 0; i < 300; i++) {
 		while (p->tx_used == p->granted) {
 			/* Take half of it away to earn some more. */
@@ -196,14 +193,80 @@ TEST_F(wire, keeps_its_word)
 					break;
 			}
 		}
-		len = i % 3 ? size : 1;
+		len = i % 3 ? peer_room(p) : 1;
 		ASSERT_OK(peer_send(p, HPS_MSG_DATA, buf, len));
 		total += len;
 	}
 	ASSERT_EQ(0, hps_error(s));
+	/* Buffers became larger as they were filled. */
+	EXPECT_LT(ntohl(p->theirs.buf_size), p->tx_size);
 	for (; total; total -= len) {
 		len = total < sizeof(buf) ? total : sizeof(buf);
 		ASSERT_EQ(len, recv(s, buf, len, MSG_WAITALL));
+	}
+}
+
+/* Our receives become larger at a certain message, and so do its messages. */
+TEST_F(wire, larger_buffers)
+{
+	struct peer *p = &self->peer;
+	int64_t sent, got = 0;
+	uint32_t longest = 0;
+	struct peer_msg msg;
+	int s;
+
+	p->hello.credits = htons(2);
+	p->hello.window = htons(32);
+	p->hello.buf_size = htonl(HPS_BUF_MIN);
+	ASSERT_OK(peer_dial(p, &self->t, &self->at));
+	s = hps_accept(self->l);
+	ASSERT_OK(s);
+	sent = hps_stuff(s, 0, 1);
+	ASSERT_LT(100000, sent);
+	ASSERT_OK(peer_buffers(p, p->rx_seq + 5, 8 * HPS_BUF_MIN));
+	while (got < sent) {
+		if (p->told - p->rx_data < 1) {
+			p->told++;
+			ASSERT_OK(peer_send(p, HPS_MSG_CREDIT, NULL, 0));
+		}
+		/* It is strict about what is too long. */
+		ASSERT_OK(peer_receive(p, &msg, hps_deadline()));
+		ASSERT_EQ(msg.len, hps_check(msg.data, msg.len, got, 1));
+		got += msg.len;
+		longest = msg.len > longest ? msg.len : longest;
+	}
+	/* What was queued before is in pieces of a page. */
+	EXPECT_LT(2 * HPS_BUF_MIN, longest);
+}
+
+/* Said late, it counts from now on; and there may be another step. */
+TEST_F(wire, larger_buffers_late)
+{
+	struct peer *p = &self->peer;
+	uint32_t longest, left;
+	struct peer_msg msg;
+	int s, i;
+
+	p->hello.buf_size = htonl(HPS_BUF_MIN);
+	ASSERT_OK(peer_dial(p, &self->t, &self->at));
+	s = hps_accept(self->l);
+	ASSERT_OK(s);
+	for (i = 1; i <= 3; i++) {
+		ASSERT_OK(peer_buffers(p, 0, (i + 1) * HPS_BUF_MIN));
+		/* An answer to show that it was heard. */
+		ASSERT_OK(peer_send(p, HPS_MSG_DATA, buf, 1));
+		ASSERT_EQ(1, recv(s, buf, 1, 0));
+		ASSERT_EQ(60000, hps_push(s, 60000, 60000, 1));
+		for (longest = 0, left = 60000; left;) {
+			ASSERT_OK(peer_receive(p, &msg, hps_deadline()));
+			if (msg.hdr.type != HPS_MSG_DATA)
+				continue;
+			longest = msg.len > longest ? msg.len : longest;
+			left -= msg.len;
+			p->told++;
+			ASSERT_OK(peer_send(p, HPS_MSG_CREDIT, NULL, 0));
+		}
+		EXPECT_EQ((i + 1) * HPS_BUF_MIN - sizeof(struct hps_hdr), longest);
 	}
 }
 
@@ -500,7 +563,7 @@ VIOLATION(type_0, "type")
 
 VIOLATION(type_next, "type")
 {
-	return raw(p, HPS_MSG_FINACK + 1, 0, p->tx_seq, p->told, 0);
+	return raw(p, HPS_MSG_BUFFERS + 1, 0, p->tx_seq, p->told, 0);
 }
 
 VIOLATION(type_255, "type")
@@ -546,17 +609,35 @@ VIOLATION(credit_around, "credit")
 /* More data than was granted, while nobody reads */
 VIOLATION(overrun, "overrun")
 {
-	uint32_t size = ntohl(p->theirs.buf_size) - sizeof(struct hps_hdr);
 	struct peer_msg msg;
 
-	if (size > PEER_SLOT - sizeof(struct hps_hdr))
-		size = PEER_SLOT - sizeof(struct hps_hdr);
 	do {
 		while (p->tx_used < p->granted)
-			if (peer_send(p, HPS_MSG_DATA, buf, size))
+			if (peer_send(p, HPS_MSG_DATA, buf, peer_room(p)))
 				return -1;
-	} while (!peer_receive(p, &msg, 100));
-	return peer_send(p, HPS_MSG_DATA, buf, size);
+	} while (!peer_receive(p, &msg, 500));
+	return peer_send(p, HPS_MSG_DATA, buf, 1);
+}
+
+VIOLATION(buffers_small, "buffers")
+{
+	return peer_buffers(p, 100, HPS_BUF_MIN - 1);
+}
+
+VIOLATION(buffers_large, "buffers")
+{
+	return peer_buffers(p, 100, HPS_BUF_MAX + 1);
+}
+
+/* A second step before the first one was reached */
+VIOLATION(buffers_twice, "buffers")
+{
+	return peer_buffers(p, 100, 2 * HPS_BUF_MIN) ?: peer_buffers(p, 200, 4 * HPS_BUF_MIN);
+}
+
+VIOLATION(buffers_short, "length")
+{
+	return raw(p, HPS_MSG_BUFFERS, 4, p->tx_seq, p->told, 4);
 }
 
 VIOLATION(data_after_fin, "state")
