@@ -572,6 +572,22 @@ static int hps_conn_final_error(const struct hps_conn *conn)
 }
 
 /**
+ * hps_conn_why - what will a writer be told?
+ * @conn: not locked, shut
+ *
+ * Context: any. Return: negative errno.
+ */
+int hps_conn_why(struct hps_conn *conn)
+{
+	int err;
+
+	spin_lock_bh(&conn->lock);
+	err = hps_conn_final_error(conn);
+	spin_unlock_bh(&conn->lock);
+	return -(err ?: EPIPE);
+}
+
+/**
  * hps_conn_end - the transport is gone, nothing more will come or go
  * @conn: not locked
  *

@@ -115,6 +115,7 @@ int hps_conn_attach(struct hps_conn *conn, struct sock *sk);
 void hps_conn_orphan(struct hps_conn *conn);
 void hps_conn_drop(struct hps_conn *conn);
 void hps_conn_shut(struct hps_conn *conn, int err);
+int hps_conn_why(struct hps_conn *conn);
 void hps_conn_set_state(struct hps_conn *conn, int expected, u8 state);
 void hps_conn_arm(struct hps_conn *conn, unsigned long delay);
 unsigned long hps_conn_open_time(u8 retries);

@@ -74,6 +74,8 @@ static ssize_t hps_send_some(struct sock *sk, struct hps_conn *conn,
 	buf = hps_send_buf(sk, conn, msg_data_left(msg));
 	if (!buf)
 		return -ENOMEM;
+	/* As TCP's last segment, a small write is not cut at the limit. */
+	room = max(room, PAGE_SIZE);
 	len = min3(msg_data_left(msg), room, (size_t)(buf->size - buf->end));
 	ok = copy_from_iter_full(buf->data + buf->end, len, &msg->msg_iter);
 
@@ -136,6 +138,11 @@ static int hps_send_locked(struct sock *sk, struct msghdr *msg)
 		err = n;
 		if (err != -ENOMEM)
 			goto out;
+		/* Who does not wait hears of an end that is on its way. */
+		if (!timeo && READ_ONCE(conn->shut)) {
+			err = hps_conn_why(conn);
+			goto out;
+		}
 		err = hps_send_wait(sk, &timeo);
 		if (err)
 			goto out;

@@ -247,6 +247,18 @@ int peer_accept(struct peer *peer, const void *hello, size_t len)
 	return rdma_accept(peer->id, &param);
 }
 
+/* Wait until the other end has said that it knows. */
+int peer_established(struct peer *peer)
+{
+	struct rdma_cm_event event;
+	uint8_t data[256], len;
+
+	if (next_event(peer, &event, data, &len))
+		return -1;
+	errno = EPROTO;
+	return event.event == RDMA_CM_EVENT_ESTABLISHED ? 0 : -1;
+}
+
 int peer_reject(struct peer *peer, const void *data, size_t len)
 {
 	int ret = rdma_reject(peer->id, data, len);

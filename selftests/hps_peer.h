@@ -53,6 +53,7 @@ int peer_dial_half(struct peer *peer, const struct hps *t, const struct hps_addr
 int peer_listen(struct peer *peer, struct hps_addr at);
 int peer_request(struct peer *peer);
 int peer_accept(struct peer *peer, const void *hello, size_t len);
+int peer_established(struct peer *peer);
 int peer_reject(struct peer *peer, const void *data, size_t len);
 int peer_raw(struct peer *peer, const void *msg, size_t len);
 int peer_send(struct peer *peer, int type, const void *data, uint32_t len);

@@ -977,6 +977,8 @@ TEST_F(server, accepts_and_leaves)
 {
 	ASSERT_OK(peer_accept(&self->peer, &self->peer.hello, sizeof(self->peer.hello)));
 	EXPECT_TRUE(hps_wait(self->c, POLLOUT) & POLLOUT);
+	/* Before, rdma_cm has no way to tell. */
+	ASSERT_OK(peer_established(&self->peer));
 	peer_disconnect(&self->peer);
 	EXPECT_TRUE(hps_wait(self->c, POLLERR) & POLLERR);
 	EXPECT_EQ(ECONNRESET, hps_error(self->c));

@@ -51,7 +51,7 @@ build()
 		cat "$out/build.log" >&2
 		die "the module does not build for $kernel"
 	fi
-	# Debian's headers come without vmlinux, which is no fault of the module.
+	# Debian's headers of 6.1 come without vmlinux, which is no fault of the module.
 	grep -v 'Skipping BTF generation' "$out/build.log" >&2 || true
 }
 
