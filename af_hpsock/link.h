@@ -47,11 +47,14 @@ struct hps_slot {
  * @rx_held: buffers with DATA that nobody has read
  * @rx_full: the peer has filled a buffer of @rx_size
  * @rx_settled: there is no more to grow to
+ * @rx_wait: with no more credits and unread buffers than so many, larger ones can
+ *	be had; until then no more are granted. 0: not so
  * @rx_tell: the peer is to hear of @rx_from and @rx_size
  * @rx_spare: buffers of @rx_size to be posted
  * @grow: hps_receives_work(), holds a reference
  * @tx_size: bytes of the peer's receive buffers, to begin with or from @tx_from on
  * @tx_from: number of the first message that may be that long
+ * @tx_resize: which is still to come
  * @credit: flow control
  * @tx_seq: messages posted
  * @rx_seq: messages received
@@ -87,10 +90,12 @@ struct hps_link {
 	bool rx_full;
 	bool rx_settled;
 	bool rx_tell;
+	bool tx_resize;
 	u32 rx_size;
 	u32 rx_from;
 	u32 rx_posted;
 	u32 rx_held;
+	u32 rx_wait;
 	u32 tx_size;
 	u32 tx_from;
 	struct hps_credit credit;

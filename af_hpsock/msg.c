@@ -175,7 +175,7 @@ static int hps_msg_post(struct hps_link *link, u8 type, struct hps_buf *buf,
 	err = hps_msg_post_slot(link, &wr, buf, len);
 	if (err)
 		return err;
-	if (++link->tx_seq == link->tx_from)
+	if (++link->tx_seq == link->tx_from && link->tx_resize)
 		hps_msg_resize(link);
 	return 0;
 }
@@ -188,6 +188,7 @@ void hps_msg_resize(struct hps_link *link)
 {
 	u32 size = min_t(u32, link->tx_size, HPS_TX_MAX);
 
+	link->tx_resize = false;
 	/* A writer looks at it without the lock. */
 	WRITE_ONCE(link->conn.tx_msg_max, size - sizeof(struct hps_hdr));
 }
@@ -413,12 +414,13 @@ static bool hps_msg_rx_buffers(struct hps_link *link, struct hps_buf *buf)
 
 	/* One step at a time. */
 	if (size < HPS_BUF_MIN || size > HPS_BUF_MAX ||
-	    (s32)(link->tx_from - link->tx_seq) > 0) {
+	    link->tx_resize) {
 		hps_msg_violation(link, BUFFERS);
 		return false;
 	}
 	link->tx_size = size;
 	link->tx_from = from;
+	link->tx_resize = true;
 	/* Credits may have come before this did. */
 	if ((s32)(from - link->tx_seq) <= 0)
 		hps_msg_resize(link);

@@ -16,8 +16,10 @@
  * All memory of the new size is there before the peer is told, in rx_spare: for
  * the window and HPS_CTRL_SLOTS. A step is taken only when no more credits than
  * the new window are granted or being read, so that is what can be needed in
- * place of small ones, whatever the peer sends next; with a smaller window than
- * before one first waits for that, by posting nothing for DATA.
+ * place of small ones, whatever the peer sends next. Where SO_RCVBUF allows fewer
+ * of the new size, one first waits for that (rx_wait), by posting less for DATA;
+ * only with nothing unread, so that the peer has credits left and more to come.
+ * Documentation/formal/receives.pml has it checked.
  */
 #include "conn.h"
 #include "device.h"
@@ -72,16 +74,23 @@ static struct hps_buf *hps_receives_swap(struct hps_link *link,
 	return spare;
 }
 
+/* Credits granted or about to be, and buffers being read. */
+static u32 hps_receives_used(const struct hps_link *link)
+{
+	return link->credit.rx_ready - link->credit.rx_used + link->rx_held;
+}
+
 /* Room for another credit? */
 static bool hps_receives_short(const struct hps_link *link)
 {
 	const struct hps_credit *credit = &link->credit;
 
-	return credit->rx_ready - credit->rx_used + link->rx_held <
-	       credit->window;
+	return hps_receives_used(link) <
+	       (link->rx_wait ? min(link->rx_wait, credit->window) :
+				credit->window);
 }
 
-/* Post what the window has room for, @buf first. */
+/* Post what the window has room for, @buf first; what is left is a spare. */
 static void hps_receives_fill(struct hps_link *link, struct hps_buf *buf)
 {
 	while (hps_receives_short(link)) {
@@ -91,7 +100,9 @@ static void hps_receives_fill(struct hps_link *link, struct hps_buf *buf)
 		buf = NULL;
 		link->credit.rx_ready++;
 	}
-	if (buf)
+	if (buf && buf->size == link->rx_size)
+		list_add(&buf->list, &link->rx_spare);
+	else if (buf)
 		hps_receives_free(link, buf);
 }
 
@@ -120,7 +131,8 @@ void hps_receives_hold(struct hps_link *link, const struct hps_buf *buf)
 	if (buf->end == buf->size && buf->size == link->rx_size)
 		link->rx_full = true;
 	/* A reader would see to it, but there may be none for long. */
-	if (link->credit.dry && !link->rx_settled && link->conn.sk &&
+	if (link->credit.dry && (!link->rx_settled || link->rx_wait) &&
+	    link->conn.sk && !link->conn.shut &&
 	    queue_work(hps_wq, &link->grow))
 		hps_conn_get(&link->conn);
 }
@@ -245,6 +257,7 @@ static bool hps_receives_apply(struct hps_link *link, u32 size, u32 window,
 	}
 	credit->window = window;
 	credit->dry = false;
+	link->rx_wait = 0;
 	hps_receives_take(link, list);
 	hps_receives_fill(link, NULL);
 	hps_stat_inc(link->conn.hn, WINDOW_GROWN);
@@ -252,13 +265,15 @@ static bool hps_receives_apply(struct hps_link *link, u32 size, u32 window,
 	return true;
 }
 
-/* Larger buffers, if the peer fills those it has and has heard of the last step. */
+/*
+ * Larger buffers, if the peer fills those it has. As it has filled one of the last
+ * step, it has heard of that.
+ */
 static u32 hps_receives_next_size(const struct hps_link *link, u32 rcvbuf)
 {
 	u32 max = min(READ_ONCE(hps_buf_size), rcvbuf / (2 * HPS_WINDOW_MIN));
 
-	if (!link->rx_full || link->rx_size >= max ||
-	    (s32)(link->rx_seq - link->rx_from) < 0)
+	if (!link->rx_full || link->rx_size >= max)
 		return link->rx_size;
 	return min(link->rx_size * HPS_RECEIVE_STEP, max);
 }
@@ -271,33 +286,36 @@ static u32 hps_receives_max(const struct hps_link *link, u32 size, u32 rcvbuf)
 
 /*
  * What to grow to, as far as SO_RCVBUF goes: larger buffers; where that has to
- * wait for some to be read, or is not asked for, more of them if the peer ran out.
- * Returns false if that is what there is, or later.
+ * wait or is not asked for, more of them if the peer ran out. Returns false if
+ * that is what there is, or later.
  */
 static bool hps_receives_plan(struct hps_link *link, u32 rcvbuf, u32 *size,
 			      u32 *window)
 {
 	struct hps_credit *credit = &link->credit;
-	u32 used = credit->rx_ready - credit->rx_used + link->rx_held;
-	u32 max;
+	u32 used = hps_receives_used(link), max, room;
 
 	*size = hps_receives_next_size(link, rcvbuf);
 	max = hps_receives_max(link, *size, rcvbuf);
 	/* What is being read has no end to wait for, so leave room beside it. */
-	if (*size != link->rx_size && used + HPS_WINDOW_MIN <= max) {
+	room = min_t(u32, HPS_WINDOW_MIN, max - 1);
+	if (*size != link->rx_size && used + room <= max) {
 		*window = min(max, used + READ_ONCE(hps_quota));
-		credit->window = min(credit->window, *window);
 		return true;
 	}
+	link->rx_wait = *size != link->rx_size && !link->rx_held ?
+			max - room : 0;
+	*size = link->rx_size;
 	*window = min(hps_receives_max(link, link->rx_size, rcvbuf),
 		      credit->window * 2);
 	link->rx_settled = *window <= credit->window;
-	if (credit->dry && !link->rx_settled) {
-		*size = link->rx_size;
+	if (credit->dry && !link->rx_wait && !link->rx_settled)
 		return true;
+	/* If it had waited before. */
+	if (!link->conn.shut) {
+		hps_receives_fill(link, NULL);
+		hps_msg_credit(link);
 	}
-	if (*size != link->rx_size)
-		credit->window = min(credit->window, max - HPS_WINDOW_MIN);
 	return false;
 }
 
@@ -349,7 +367,8 @@ void hps_receives_grow(struct hps_conn *conn, struct sock *sk)
 	u32 size, window;
 	bool grow;
 
-	if (!READ_ONCE(link->rx_full) && !READ_ONCE(link->credit.dry))
+	if (!READ_ONCE(link->rx_full) && !READ_ONCE(link->credit.dry) &&
+	    !READ_ONCE(link->rx_wait))
 		return;
 	spin_lock_bh(&conn->lock);
 	grow = hps_receives_plan(link, sk->sk_rcvbuf, &size, &window);
@@ -360,6 +379,11 @@ void hps_receives_grow(struct hps_conn *conn, struct sock *sk)
 	spin_lock_bh(&conn->lock);
 	link->rx_full = false;
 	link->credit.dry = false;
+	link->rx_wait = 0;
+	if (!conn->shut) {
+		hps_receives_fill(link, NULL);
+		hps_msg_credit(link);
+	}
 	spin_unlock_bh(&conn->lock);
 }
 
