@@ -245,6 +245,8 @@ static bool hps_receives_apply(struct hps_link *link, u32 size, u32 window,
 
 	if (link->conn.shut)
 		return false;
+	if (size != link->rx_size && hps_receives_used(link) > window)
+		return false;
 	if (size != link->rx_size) {
 		list_for_each_entry_safe(buf, next, &link->rx_spare, list) {
 			list_del(&buf->list);
