@@ -91,7 +91,12 @@ int hps_bind(struct socket *sock, struct sockaddr *uaddr, int len)
 	err = -EINVAL;
 	if (sk->sk_state != TCP_CLOSE || inet_sk(sk)->inet_num)
 		goto out;
-	err = hps_port_bind(sk, &addr);
+	err = 0;
+	/* connect() takes one; who listens gets one then. */
+	if (!addr.port && hps_sk(sk)->bind_no_port)
+		hps_port_rename(sk, &addr);
+	else
+		err = hps_port_bind(sk, &addr);
 	if (err)
 		goto out;
 	if (addr.scope)

@@ -9,11 +9,17 @@
 #include "net.h"
 #include "sock.h"
 
+/* Unless it is queued already, or there is no connection to end; locked. */
+static void hps_shutdown_fin(struct hps_conn *conn)
+{
+	if ((1 << conn->state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT))
+		hps_stream_fin(conn);
+}
+
 static void hps_shutdown_send(struct hps_conn *conn)
 {
 	spin_lock_bh(&conn->lock);
-	if ((1 << conn->state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT))
-		hps_stream_fin(conn);
+	hps_shutdown_fin(conn);
 	spin_unlock_bh(&conn->lock);
 }
 
@@ -86,10 +92,10 @@ static bool hps_close_fin(const struct sock *sk, struct hps_conn *conn)
 	bool reset;
 
 	spin_lock_bh(&conn->lock);
-	reset = conn->rx_avail || sk->sk_state == TCP_SYN_SENT ||
+	reset = atomic_read(&conn->rx_avail) || sk->sk_state == TCP_SYN_SENT ||
 		(sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime);
-	if (!reset && ((1 << conn->state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT)))
-		hps_stream_fin(conn);
+	if (!reset)
+		hps_shutdown_fin(conn);
 	spin_unlock_bh(&conn->lock);
 	return !reset;
 }

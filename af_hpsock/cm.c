@@ -12,7 +12,12 @@
  *   REQ + hello            ----->       somebody listens, backlog has room
  *                                       queue pair, receives
  *                          <-----       REP + hello, or REJ + reason
- *   established            ----->       established (RTU)
+ *   established            ----->       established (by the first message)
+ *
+ * The responder waits for a message, as nothing may be accepted that is not
+ * established at the other end. RTU does not say that: rdma_cm sends it before it
+ * tells the initiator's handler. On iWARP, where nothing says it, the responder may
+ * also not send before the initiator has.
  *
  * Handlers run under the cm_id's handler mutex, in process context. One that
  * finds its connection shut does nothing, so that after taking that mutex once
@@ -27,14 +32,15 @@
 #include "link.h"
 #include "net.h"
 #include "param.h"
+#include "read.h"
 #include "sock.h"
+#include "work.h"
 
 #define HPS_RESOLVE_MS	100	/* first try, doubled for each of the next */
 #define HPS_RESOLVE_MAX	1600	/* last try; 3.1 s in all, as long as TCP's */
 #define HPS_ROUTE_MS	3000
 #define HPS_RETRY	6	/* Soft-RoCE takes 7 for ever */
 #define HPS_RNR_RETRY	6	/* never needed, see credit.c; 7 is for ever */
-#define HPS_BACKLOG	1024	/* of iWARP's listener, before ours counts */
 #define HPS_TRIES_FEW	6	/* 1.5 s, see connect.c */
 #define HPS_TRIES_ANY	U8_MAX	/* more than there is time for */
 
@@ -46,7 +52,12 @@ static void hps_cm_fail(struct hps_link *link, int err)
 	spin_unlock_bh(&link->conn.lock);
 }
 
-static void hps_cm_fill_hello(const struct hps_link *link,
+static u8 hps_cm_type(const struct hps_link *link)
+{
+	return link->conn.records ? SOCK_SEQPACKET : SOCK_STREAM;
+}
+
+static void hps_cm_fill_hello(struct hps_link *link,
 			      struct hps_hello *hello)
 {
 	const struct hps_credit *credit = &link->credit;
@@ -54,13 +65,16 @@ static void hps_cm_fill_hello(const struct hps_link *link,
 	memset(hello, 0, sizeof(*hello));
 	hello->magic = cpu_to_be32(HPS_MAGIC);
 	hello->version = HPS_VERSION;
-	hello->type = SOCK_STREAM;
+	hello->type = hps_cm_type(link);
 	hello->src_port = cpu_to_be16(link->conn.local.port);
 	hello->dst_port = cpu_to_be16(link->conn.peer.port);
 	hello->credits = cpu_to_be16(credit->rx_told);
 	hello->window = cpu_to_be16(credit->window_max);
 	hello->buf_size = cpu_to_be32(link->rx_size);
 	hello->ctrl_slots = cpu_to_be16(HPS_CTRL_SLOTS);
+	link->reads = hps_link_reads(link);
+	if (link->reads)
+		hello->features = cpu_to_be64(HPS_FEATURE_READ);
 }
 
 /* Returns 0 or an enum hps_rej_reason. */
@@ -74,7 +88,8 @@ static int hps_cm_check_hello(const struct hps_hello *hello, u8 len)
 		return HPS_REJ_VERSION;
 	window = be16_to_cpu(hello->window);
 	size = be32_to_cpu(hello->buf_size);
-	if (hello->type != SOCK_STREAM || window < HPS_WINDOW_MIN ||
+	if ((hello->type != SOCK_STREAM && hello->type != SOCK_SEQPACKET) ||
+	    window < HPS_WINDOW_MIN ||
 	    window > HPS_WINDOW_MAX || !hello->credits ||
 	    be16_to_cpu(hello->credits) > window ||
 	    !hello->src_port || size < HPS_BUF_MIN || size > HPS_BUF_MAX ||
@@ -90,16 +105,30 @@ static void hps_cm_take_hello(struct hps_link *link,
 	link->tx_size = be32_to_cpu(hello->buf_size);
 	link->credit.tx_granted = be16_to_cpu(hello->credits);
 	link->credit.tx_max = be16_to_cpu(hello->window);
+	link->peer_reads = be64_to_cpu(hello->features) & HPS_FEATURE_READ;
 }
 
 static void hps_cm_param(struct rdma_conn_param *param,
-			 const struct hps_hello *hello)
+			 const struct hps_hello *hello,
+			 const struct ib_device_attr *attrs)
 {
 	memset(param, 0, sizeof(*param));
 	param->private_data = hello;
 	param->private_data_len = sizeof(*hello);
 	param->retry_count = HPS_RETRY;
 	param->rnr_retry_count = HPS_RNR_RETRY;
+	param->responder_resources = min(attrs->max_qp_rd_atom, HPS_READS);
+	param->initiator_depth = min(attrs->max_qp_init_rd_atom, HPS_READS);
+}
+
+/* As many RDMA Reads at a time as both ends have resources for. */
+static void hps_cm_limit(struct rdma_conn_param *param,
+			 const struct rdma_conn_param *asked)
+{
+	param->responder_resources = min(param->responder_resources,
+					 asked->responder_resources);
+	param->initiator_depth = min(param->initiator_depth,
+				     asked->initiator_depth);
 }
 
 /* As hps_cm_fail(); @tries as hps_conn.tries. */
@@ -171,7 +200,7 @@ static int hps_cm_start(struct hps_link *link)
 	if (err)
 		return err == -ENODEV ? -ENETUNREACH : err;
 	hps_cm_fill_hello(link, &hello);
-	hps_cm_param(&param, &hello);
+	hps_cm_param(&param, &hello, &link->id->device->attrs);
 	return rdma_connect(link->id, &param);
 }
 
@@ -297,25 +326,40 @@ static void hps_cm_established(struct hps_link *link,
 {
 	const struct hps_hello *hello = event->param.conn.private_data;
 
-	/* The responder had the hello with the request. */
-	if (link->conn.state == TCP_SYN_SENT) {
-		if (hps_cm_check_hello(hello,
-				       event->param.conn.private_data_len)) {
-			hps_stat_inc(link->conn.hn, VIOLATION_HELLO);
-			hps_cm_fail(link, -EPROTO);
-			return;
-		}
-		hps_cm_take_hello(link, hello);
+	/* The responder had the hello with the request, and waits for a message. */
+	if (link->conn.state != TCP_SYN_SENT)
+		return;
+	if (hps_cm_check_hello(hello, event->param.conn.private_data_len) ||
+	    hello->type != hps_cm_type(link)) {
+		hps_stat_inc(link->conn.hn, VIOLATION_HELLO);
+		hps_cm_fail(link, -EPROTO);
+		return;
 	}
+	hps_cm_take_hello(link, hello);
+	if (!event->param.conn.initiator_depth)
+		link->reads = false;
+	spin_lock_bh(&link->conn.lock);
 	hps_link_established(link);
+	spin_unlock_bh(&link->conn.lock);
 }
 
 static void hps_cm_disconnected(struct hps_link *link,
 				struct rdma_cm_event *event)
 {
-	if (link->conn.state != TCP_CLOSE)
-		hps_stat_inc(link->conn.hn, RESET_RCVD);
-	hps_cm_fail(link, 0);
+	struct hps_conn *conn = &link->conn;
+
+	spin_lock_bh(&conn->lock);
+	/*
+	 * It came too late to say so, but an initiator that disconnects was
+	 * established. One that gives up does the same on iWARP.
+	 */
+	if (conn->state == TCP_SYN_RECV &&
+	    !rdma_protocol_iwarp(link->id->device, link->id->port_num))
+		hps_link_established(link);
+	if (conn->state != TCP_CLOSE)
+		hps_stat_inc(conn->hn, RESET_RCVD);
+	hps_conn_shut(conn, 0);
+	spin_unlock_bh(&conn->lock);
 }
 
 /* hps_device_remove() has most links; this is one that was being resolved. */
@@ -351,9 +395,24 @@ static int hps_cm_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return 0;
 }
 
+/*
+ * SO_BINDTODEVICE and IP_TOS, or IPV6_TCLASS. The other end answers in the class
+ * it is asked in. Without one an administrator's default counts, see rdma_cm's
+ * default_roce_tos.
+ */
+static void hps_cm_apply_options(struct hps_link *link, const struct sock *sk)
+{
+	u8 tos = ipv6_addr_v4mapped(&link->conn.peer.ip) ?
+		 inet_sk(sk)->tos : hps_sk(sk)->inet6.tclass;
+
+	link->id->route.addr.dev_addr.bound_dev_if = sk->sk_bound_dev_if;
+	if (tos)
+		rdma_set_service_type(link->id, tos);
+}
+
 /**
  * hps_cm_connect - hps_transport.connect
- * @conn: TCP_SYN_SENT, local and peer set
+ * @conn: TCP_SYN_SENT, local, peer and sk set, the socket locked
  *
  * Context: process, may sleep. Return: 0 or a negative errno.
  */
@@ -367,6 +426,7 @@ int hps_cm_connect(struct hps_conn *conn)
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	link->id = id;
+	hps_cm_apply_options(link, conn->sk);
 	link->resolve_ms = HPS_RESOLVE_MS;
 	return hps_cm_resolve(link);
 }
@@ -398,7 +458,8 @@ static void hps_cm_reject(struct rdma_cm_id *id, struct hps_net *hn, u8 reason)
 static struct hps_link *hps_cm_admit(struct rdma_cm_id *id,
 				     struct sock *listener,
 				     const struct hps_hello *hello,
-				     const struct hps_addr *local, u8 *reason)
+				     const struct hps_addr *local,
+				     const struct hps_addr *peer, u8 *reason)
 {
 	struct hps_conn *conn;
 	struct hps_link *link;
@@ -406,19 +467,21 @@ static struct hps_link *hps_cm_admit(struct rdma_cm_id *id,
 	int err;
 
 	*reason = HPS_REJ_NOMEM;
-	conn = hps_link_create(sock_net(listener), listener->sk_rcvbuf);
+	conn = hps_link_create(sock_net(listener),
+			       hps_sock_rcv_limit(listener),
+			       &hps_sk(listener)->tuning);
 	if (!conn)
 		return NULL;
 	link = hps_link(conn);
+	hps_record_init(conn, listener->sk_type);
 	conn->state = TCP_SYN_RECV;
 	conn->local = *local;
 	conn->local.port = be16_to_cpu(hello->dst_port);
 	conn->local.v6 = hps_sk(listener)->local.v6;
-	hps_addr_from_rdma(&conn->peer, &id->route.addr.dst_addr);
-	conn->peer.port = be16_to_cpu(hello->src_port);
+	conn->peer = *peer;
 	conn->peer.v6 = conn->local.v6;
+	conn->user_mss = READ_ONCE(hps_sk(listener)->user_mss);
 	hps_cm_take_hello(link, hello);
-	link->gated = rdma_protocol_iwarp(id->device, id->port_num);
 	link->id = id;
 	err = hps_queue_reserve(listener, conn);
 	if (!err) {
@@ -441,9 +504,9 @@ static int hps_cm_request(struct rdma_cm_id *id, struct rdma_cm_event *event,
 	const struct hps_hello *hello = event->param.conn.private_data;
 	struct rdma_conn_param param;
 	struct hps_hello answer;
+	struct hps_addr local, peer;
 	struct sock *listener;
 	struct hps_link *link;
-	struct hps_addr local;
 	u8 reason;
 	int err;
 
@@ -451,13 +514,15 @@ static int hps_cm_request(struct rdma_cm_id *id, struct rdma_cm_event *event,
 	if (reason)
 		goto reject;
 	hps_addr_from_rdma(&local, &id->route.addr.src_addr);
+	hps_addr_from_rdma(&peer, &id->route.addr.dst_addr);
+	peer.port = be16_to_cpu(hello->src_port);
 	listener = hps_port_listener(dev_addr->net, &local.ip,
-				     be16_to_cpu(hello->dst_port),
-				     dev_addr->bound_dev_if);
+				     be16_to_cpu(hello->dst_port), hello->type,
+				     dev_addr->bound_dev_if, &peer);
 	reason = HPS_REJ_REFUSED;
 	if (!listener)
 		goto reject;
-	link = hps_cm_admit(id, listener, hello, &local, &reason);
+	link = hps_cm_admit(id, listener, hello, &local, &peer, &reason);
 	sock_put(listener);
 	if (!link)
 		goto reject;
@@ -467,7 +532,9 @@ static int hps_cm_request(struct rdma_cm_id *id, struct rdma_cm_event *event,
 	err = hps_link_setup(link, id);
 	if (!err) {
 		hps_cm_fill_hello(link, &answer);
-		hps_cm_param(&param, &answer);
+		hps_cm_param(&param, &answer, &id->device->attrs);
+		hps_cm_limit(&param, &event->param.conn);
+		link->reads &= param.initiator_depth > 0;
 		err = rdma_accept(id, &param);
 	}
 	if (err) {
@@ -507,11 +574,46 @@ static struct rdma_cm_id *hps_service_open(struct net *net, int family)
 	if (!err)
 		err = rdma_bind_addr(id, (struct sockaddr *)&any);
 	if (!err)
-		err = rdma_listen(id, HPS_BACKLOG);
+		err = rdma_listen(id, READ_ONCE(hps_service_backlog));
 	if (!err)
 		return id;
 	rdma_destroy_id(id);
 	return ERR_PTR(err);
+}
+
+static void hps_service_stop(struct hps_net *hn)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(hn->service); i++) {
+		if (hn->service[i])
+			rdma_destroy_id(hn->service[i]);
+		hn->service[i] = NULL;
+	}
+}
+
+static int hps_service_start(struct net *net)
+{
+	static const int family[] = { AF_INET, AF_INET6 };
+	struct hps_net *hn = hps_net(net);
+	struct rdma_cm_id *id;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(family); i++) {
+		id = hps_service_open(net, family[i]);
+		if (!IS_ERR(id)) {
+			hn->service[i] = id;
+			continue;
+		}
+		/* A host may do without IPv6. */
+		if (family[i] == AF_INET6 && PTR_ERR(id) == -EAFNOSUPPORT)
+			continue;
+		pr_warn_ratelimited("rdma_cm port %u cannot be opened: %pe\n",
+				    hps_service_port, id);
+		hps_service_stop(hn);
+		return PTR_ERR(id);
+	}
+	return 0;
 }
 
 /**
@@ -527,20 +629,8 @@ int hps_service_get(struct net *net)
 	int err = 0;
 
 	mutex_lock(&hn->service_lock);
-	if (hn->service_users)
-		goto out;
-	hn->service[0] = hps_service_open(net, AF_INET);
-	if (IS_ERR(hn->service[0])) {
-		err = PTR_ERR(hn->service[0]);
-		pr_warn_ratelimited("rdma_cm port %u cannot be opened: %d\n",
-				    hps_service_port, err);
-		goto out;
-	}
-	/* A host may do without IPv6. */
-	hn->service[1] = hps_service_open(net, AF_INET6);
-	if (IS_ERR(hn->service[1]))
-		hn->service[1] = NULL;
-out:
+	if (!hn->service_users)
+		err = hps_service_start(net);
 	if (!err)
 		hn->service_users++;
 	mutex_unlock(&hn->service_lock);
@@ -558,10 +648,7 @@ void hps_service_put(struct net *net)
 	struct hps_net *hn = hps_net(net);
 
 	mutex_lock(&hn->service_lock);
-	if (!--hn->service_users) {
-		if (hn->service[1])
-			rdma_destroy_id(hn->service[1]);
-		rdma_destroy_id(hn->service[0]);
-	}
+	if (!--hn->service_users)
+		hps_service_stop(hn);
 	mutex_unlock(&hn->service_lock);
 }

@@ -19,19 +19,23 @@
  * References
  *
  *   One for the transport until hps_conn_end() returns; one for the queue entry
- *   that becomes the socket's (hps_sock.conn); one for each pending timer
- *   and for hps_link.grow.
+ *   that becomes the socket's (hps_sock.conn); one for each pending timer, for
+ *   hps_link.grow and hps_conn.collect; one for each struct hps_lent.
  *   The connection holds its socket from attach until it is both orphaned and
- *   ended, or dropped. That is the only cycle, and those are the only ways out
- *   of it.
+ *   ended, or dropped. That is a cycle, and those are the only ways out of it. The
+ *   other one is a listening socket's queue and hps_conn.listener: accept(), the
+ *   end of a connection that was not ready, and the end of listening, which drops
+ *   all, are the ways out.
  *
  * Lock order
  *
  *   socket lock (lock_sock)
- *     -> hps_conn.lock, bottom halves off
- *       -> hps_accept_queue.lock, hps_net.port_lock
+ *     -> hps_net.service_lock -> locks of rdma_cm, the handler mutex of a cm_id
+ *     -> hps_conn.lock, bottom halves off; also taken in rdma_cm's handlers
+ *       -> hps_accept_queue.lock, hps_net.port_lock -> sk_callback_lock
  *       -> the spin lock inside the socket lock, only in hps_sock_reap_soon()
  *       -> a waiter's queue, through the socket's callbacks
+ *       -> sk_callback_lock, for SIGURG
  *
  *   Completions and rdma_cm's handlers take hps_conn.lock, never a socket's
  *   lock. A socket's release_cb runs with the inner spin lock held and so may
@@ -46,13 +50,26 @@
 #include "net.h"
 #include "param.h"
 #include "sock.h"
+#include "work.h"
+
+/*
+ * A reset waits so long for what the program had sent: twice the time after which the
+ * peer's kernel reads what it is offered (fetch.c).
+ */
+#define HPS_RESET_PATIENCE	(HZ / 2)
 
 /* Messages up to this size are worth copying to spare a buffer. */
 #define HPS_JOIN_ALWAYS	256
 
-static bool hps_conn_opening(const struct hps_conn *conn)
+/* TCP_DEFER_ACCEPT need not wait any longer; the connection is locked. */
+static void hps_conn_undefer(struct hps_conn *conn)
 {
-	return conn->state == TCP_SYN_SENT || conn->state == TCP_SYN_RECV;
+	conn->deferred = false;
+	if (timer_delete(&conn->timer))
+		hps_conn_put(conn);
+	/* Not if it is dropped, with its listener. */
+	if (conn->listener)
+		hps_queue_ready(conn);
 }
 
 static void hps_conn_timer(struct timer_list *t)
@@ -62,6 +79,10 @@ static void hps_conn_timer(struct timer_list *t)
 	spin_lock(&conn->lock);
 	if (timer_pending(&conn->timer)) {
 		/* Armed anew while this waited, perhaps for the other purpose. */
+	} else if (conn->deferred) {
+		hps_conn_undefer(conn);
+	} else if (conn->resetting) {
+		hps_conn_shut(conn, conn->err);
 	} else if (conn->orphan) {
 		if (!conn->shut)
 			hps_stat_inc(conn->hn, ORPHAN_TIMEOUT);
@@ -69,11 +90,7 @@ static void hps_conn_timer(struct timer_list *t)
 	} else if (hps_conn_opening(conn)) {
 		hps_conn_shut(conn, ETIMEDOUT);
 	} else {
-		bool corked = conn->corked;
-
-		conn->corked = false;
-		hps_stream_push(conn);
-		conn->corked = corked;
+		hps_stream_flush(conn);
 	}
 	spin_unlock(&conn->lock);
 	hps_conn_put(conn);
@@ -96,12 +113,16 @@ void hps_conn_init(struct hps_conn *conn, const struct hps_transport *ops,
 	conn->net = net;
 	conn->hn = hps_net(net);
 	conn->state = TCP_CLOSE;
+	conn->tx_least = 1;
 	INIT_LIST_HEAD(&conn->accept_node);
 	INIT_LIST_HEAD(&conn->rxq);
 	INIT_LIST_HEAD(&conn->txq);
 	INIT_LIST_HEAD(&conn->tx_flight);
+	INIT_LIST_HEAD(&conn->tx_spare);
+	INIT_LIST_HEAD(&conn->tx_notes);
 	timer_setup(&conn->timer, hps_conn_timer, 0);
 	hps_probe_init(conn);
+	hps_fetch_init(conn);
 }
 
 /**
@@ -133,6 +154,7 @@ static void hps_conn_release(struct kref *ref)
 	hps_conn_free_list(&conn->rxq);
 	hps_conn_free_list(&conn->txq);
 	hps_conn_free_list(&conn->tx_flight);
+	hps_conn_free_list(&conn->tx_spare);
 	conn->ops->free(conn);
 }
 
@@ -177,7 +199,7 @@ unsigned long hps_conn_open_time(u8 retries)
 
 /**
  * hps_conn_limit_opening - the handshake is over by then
- * @conn: in TCP_SYN_SENT or TCP_SYN_RECV; not locked
+ * @conn: not locked; nothing happens if it has been opened already
  * @end: jiffies
  *
  * rdma_cm gives up after a minute, unless its queue pair flushed the message
@@ -187,9 +209,11 @@ unsigned long hps_conn_open_time(u8 retries)
  */
 void hps_conn_limit_opening(struct hps_conn *conn, unsigned long end)
 {
+	long left = end - jiffies;
+
 	spin_lock_bh(&conn->lock);
-	if (!conn->shut)
-		hps_conn_arm(conn, end - jiffies);
+	if (!conn->shut && hps_conn_opening(conn))
+		hps_conn_arm(conn, max(left, 0L));
 	spin_unlock_bh(&conn->lock);
 }
 
@@ -221,18 +245,37 @@ static bool hps_conn_finished(const struct hps_conn *conn)
 	return conn->fin_rcvd && conn->fin_acked;
 }
 
-/* Orphans wait for the peer, but not for ever. */
+/* Orphans wait for the peer, but not for ever, or not at all: TCP_LINGER2. */
 static void hps_conn_arm_orphan(struct hps_conn *conn)
 {
-	unsigned int secs = conn->state == TCP_FIN_WAIT2 ?
-			    hps_fin_timeout : hps_orphan_timeout;
+	int secs = hps_orphan_timeout;
 
+	if (conn->resetting)
+		return;
+	if (conn->state == TCP_FIN_WAIT2) {
+		secs = conn->sk ? hps_sk(conn->sk)->linger2 : 0;
+		secs = secs ? max(secs, 0) : hps_fin_timeout;
+	}
 	hps_conn_arm(conn, secs * HZ);
+}
+
+/* Nothing that the program sent, nor its end, waits here or is under way. */
+static bool hps_conn_delivered(struct hps_conn *conn)
+{
+	if (conn->tx_unsent || conn->tx_unacked)
+		return false;
+	return !conn->fin_queued ||
+	       (conn->fin_sent && conn->ops->tx_idle(conn));
 }
 
 /* Let the transport go once nothing of the connection is under way. */
 static void hps_conn_check_finished(struct hps_conn *conn)
 {
+	if (conn->resetting) {
+		if (hps_conn_delivered(conn))
+			hps_conn_shut(conn, conn->err);
+		return;
+	}
 	if (!hps_conn_finished(conn))
 		return;
 	if (conn->state != TCP_CLOSE) {
@@ -260,6 +303,27 @@ void hps_conn_shut(struct hps_conn *conn, int err)
 	conn->ops->shut(conn);
 }
 
+/*
+ * An orphan resets the connection, once the peer has what was sent before. A program
+ * may answer and close without having read all of the question: TCP has given the
+ * answer to the network before the reset, so that the peer reads it first. Here it
+ * may still wait for a credit, or be offered.
+ */
+static void hps_conn_reset(struct hps_conn *conn, int err)
+{
+	if (conn->shut || conn->resetting)
+		return;
+	if (hps_conn_delivered(conn)) {
+		hps_conn_shut(conn, err);
+		return;
+	}
+	conn->resetting = true;
+	conn->err = err;
+	hps_conn_arm(conn, HPS_RESET_PATIENCE);
+	conn->corked = false;
+	hps_stream_push(conn);
+}
+
 /**
  * hps_conn_attach - give a connection to a socket
  * @conn: the connection; the caller's reference becomes the socket's
@@ -284,17 +348,35 @@ int hps_conn_attach(struct hps_conn *conn, struct sock *sk)
 		conn->sk = sk;
 	}
 	hps_sock_set_state(sk, conn->state);
-	if (conn->fin_rcvd) {
+	if (conn->fin_rcvd)
 		sk->sk_shutdown |= RCV_SHUTDOWN;
-		sock_set_flag(sk, SOCK_DONE);
-	}
 	if (conn->ended) {
 		sk->sk_shutdown = SHUTDOWN_MASK;
 		sk->sk_err = conn->err;
 	}
+	conn->user_timeout = msecs_to_jiffies(hsk->user_timeout);
+	hps_probe_watch(conn);
 	hps_probe_arm(conn);
 	spin_unlock_bh(&conn->lock);
 	return 0;
+}
+
+/**
+ * hps_conn_sock - the socket of a connection
+ * @conn: not locked
+ *
+ * Context: any. Return: the socket, with a reference for sock_put(), or NULL.
+ */
+struct sock *hps_conn_sock(struct hps_conn *conn)
+{
+	struct sock *sk;
+
+	spin_lock_bh(&conn->lock);
+	sk = conn->sk;
+	if (sk)
+		sock_hold(sk);
+	spin_unlock_bh(&conn->lock);
+	return sk;
 }
 
 /**
@@ -326,6 +408,8 @@ void hps_conn_orphan(struct hps_conn *conn)
  * hps_conn_drop - reset a connection and part it from its socket or queue
  * @conn: the connection; the caller has a reference and keeps it
  *
+ * What was sent goes before the reset, see hps_conn_reset().
+ *
  * Context: process.
  */
 void hps_conn_drop(struct hps_conn *conn)
@@ -340,7 +424,7 @@ void hps_conn_drop(struct hps_conn *conn)
 	conn->orphan = true;
 	if (!conn->shut)
 		hps_stat_inc(conn->hn, RESET_SENT);
-	hps_conn_shut(conn, 0);
+	hps_conn_reset(conn, 0);
 	spin_unlock_bh(&conn->lock);
 	if (sk)
 		sock_put(sk);
@@ -351,29 +435,52 @@ void hps_conn_drop(struct hps_conn *conn)
 /**
  * hps_conn_established - both ends are ready to send and receive
  * @conn: locked; local, peer and tx_msg_max are set
+ *
+ * An initiator's transport then sends something, the completion of which wakes who
+ * waits in connect().
  */
 void hps_conn_established(struct hps_conn *conn)
 {
 	struct sock *sk = conn->sk;
+	u8 defer;
 
 	if (conn->shut)
 		return;
 	hps_conn_set_state(conn, TCPF_SYN_SENT | TCPF_SYN_RECV,
 			   TCP_ESTABLISHED);
 	conn->heard = jiffies;
+	conn->tx_last = jiffies;
+	conn->rx_last = jiffies;
 	/* It has other purposes now; the transport has a reference. */
 	if (timer_delete(&conn->timer))
 		hps_conn_put(conn);
 	if (conn->listener) {
 		hps_stat_inc(conn->hn, ACCEPT);
-		hps_queue_ready(conn);
+		conn->confirmed = true;
+		defer = READ_ONCE(hps_sk(conn->listener)->defer_accept);
+		conn->deferred = defer;
+		if (defer)
+			hps_conn_arm(conn, hps_conn_open_time(defer - 1));
+		else
+			hps_queue_ready(conn);
 	} else if (sk) {
 		hps_stat_inc(conn->hn, CONNECT);
 		hps_port_rename(sk, &conn->local);
 		hps_probe_arm(conn);
-		hps_conn_wake(conn);
-		sk_wake_async(sk, SOCK_WAKE_IO, POLL_OUT);
 	}
+}
+
+/*
+ * The peer has our first message, and with it the connection: connect() may return,
+ * and the next one comes later there. Order is kept, as between hosts that are near
+ * TCP's is.
+ */
+static void hps_conn_confirm(struct hps_conn *conn)
+{
+	conn->confirmed = true;
+	hps_conn_wake(conn);
+	if (conn->sk)
+		sk_wake_async(conn->sk, SOCK_WAKE_IO, POLL_OUT);
 }
 
 /* Tell the program that the connection is over; once. */
@@ -415,9 +522,10 @@ static bool hps_conn_join(struct hps_conn *conn, struct hps_buf *buf, u32 len,
 	if (list_empty(&conn->rxq) || (len > HPS_JOIN_ALWAYS && !tight))
 		return false;
 	last = list_last_entry(&conn->rxq, struct hps_buf, list);
-	if (last->size - last->end < len)
+	if (buf->remote || last->remote || last->size - last->end < len)
 		return false;
 	memcpy(last->data + last->end, buf->data + buf->start, len);
+	last->stamp = buf->stamp;
 	/* Pairs with hps_recv_some(), which reads without the lock. */
 	smp_store_release(&last->end, last->end + len);
 	return true;
@@ -429,35 +537,78 @@ static bool hps_conn_join(struct hps_conn *conn, struct hps_buf *buf, u32 len,
  * @buf: holds them from start to end; it comes back by ops->consumed(), perhaps
  *	before this returns
  * @tight: the peer is about to run out of credits
+ * @urgent: where the urgent byte is among them, or -1
  *
  * Return: 0, or -EPROTO if the peer had said that there would be no more; the
  * buffer then stays with the caller.
  */
-int hps_conn_rx_data(struct hps_conn *conn, struct hps_buf *buf, bool tight)
+int hps_conn_rx_data(struct hps_conn *conn, struct hps_buf *buf, bool tight,
+		     int urgent)
 {
 	u32 len = buf->end - buf->start;
 	struct sock *sk = conn->sk;
+	u64 at = conn->rx_bytes;
+	bool here;
 
 	if (conn->fin_rcvd)
 		return -EPROTO;
+	if (conn->records && (urgent >= 0 || hps_record_arrive(conn, buf)))
+		return -EPROTO;
 	conn->rx_msgs++;
 	conn->rx_bytes += len;
-	if (hps_conn_deaf(conn)) {
-		/* Nobody will read this, and the peer should know: as TCP. */
-		hps_stat_inc(conn->hn, ABORT_ON_DATA);
-		hps_conn_shut(conn, ECONNRESET);
-		if (!conn->orphan && !conn->reported)
-			hps_conn_report(conn);
+	/* What is behind an offer that was not read cannot count as read. */
+	if (conn->resetting && !conn->rx_remote) {
 		conn->ops->consumed(conn, buf);
 		return 0;
 	}
+	if (hps_conn_deaf(conn) && !conn->resetting) {
+		/* Nobody will read this, and the peer should know: as TCP. */
+		hps_stat_inc(conn->hn, ABORT_ON_DATA);
+		if (conn->orphan) {
+			hps_conn_reset(conn, ECONNRESET);
+		} else {
+			hps_conn_shut(conn, ECONNRESET);
+			if (!conn->reported)
+				hps_conn_report(conn);
+		}
+		conn->ops->consumed(conn, buf);
+		return 0;
+	}
+	if (urgent >= 0)
+		hps_urgent_expect(conn, at + urgent);
+	here = !buf->remote &&
+	       hps_urgent_arrive(conn, buf->data + buf->start, at, len);
+	if (buf->remote && !conn->rx_remote++)
+		hps_fetch_expect(conn);
 	if (hps_conn_join(conn, buf, len, tight))
 		conn->ops->consumed(conn, buf);
 	else
 		list_add_tail(&buf->list, &conn->rxq);
-	WRITE_ONCE(conn->rx_avail, conn->rx_avail + len);
-	if (sk && hps_readable(sk, conn))
+	/* Pairs with hps_recv_next(). */
+	atomic_add_return_release(len, &conn->rx_avail);
+	conn->rx_last = jiffies;
+	if (conn->deferred)
+		hps_conn_undefer(conn);
+	if (sk)
+		sk_incoming_cpu_update(sk);
+	if (sk && (here || hps_readable(sk, conn)))
 		sk->sk_data_ready(sk);
+	return 0;
+}
+
+/**
+ * hps_conn_rx_urgent - an urgent byte waits at the peer
+ * @conn: locked, established
+ * @ahead: bytes of the stream before it that have not come yet
+ *
+ * Return: 0, or -EPROTO if the peer had said that there would be no more.
+ */
+int hps_conn_rx_urgent(struct hps_conn *conn, u32 ahead)
+{
+	if (conn->fin_rcvd || conn->records)
+		return -EPROTO;
+	if (!hps_conn_deaf(conn))
+		hps_urgent_expect(conn, conn->rx_bytes + ahead);
 	return 0;
 }
 
@@ -475,13 +626,14 @@ int hps_conn_rx_fin(struct hps_conn *conn)
 		return -EPROTO;
 	conn->fin_rcvd = true;
 	conn->finack_owed = true;
+	if (conn->deferred)
+		hps_conn_undefer(conn);
 	if (conn->state == TCP_ESTABLISHED)
 		hps_conn_set_state(conn, TCPF_ESTABLISHED, TCP_CLOSE_WAIT);
 	else if (conn->state == TCP_FIN_WAIT1)
 		hps_conn_set_state(conn, TCPF_FIN_WAIT1, TCP_CLOSING);
 	if (sk) {
 		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | RCV_SHUTDOWN);
-		sock_set_flag(sk, SOCK_DONE);
 		hps_conn_wake(conn);
 		if (!sock_flag(sk, SOCK_DEAD))
 			sk_wake_async(sk, SOCK_WAKE_WAITD,
@@ -514,6 +666,14 @@ int hps_conn_rx_finack(struct hps_conn *conn)
 	return 0;
 }
 
+/* A send buffer is not needed any more; its charge is dropped by and by. */
+static void hps_conn_free_buf(struct hps_conn *conn, struct hps_buf *buf)
+{
+	list_del(&buf->list);
+	atomic_add(buf->size, &conn->done_mem);
+	hps_buf_free(buf);
+}
+
 /**
  * hps_conn_tx_done - a message with data has been delivered, or never will be
  * @conn: locked
@@ -526,49 +686,129 @@ void hps_conn_tx_done(struct hps_conn *conn, struct hps_buf *buf, u32 len)
 {
 	buf->done += len;
 	conn->tx_unacked -= len;
+	conn->progress = jiffies;
 	atomic_add(len, &conn->done_bytes);
+	/* This is progress, which an answered probe is not. */
+	if (conn->orphan && !conn->shut)
+		hps_conn_arm_orphan(conn);
 	if (buf->done != buf->end || buf->busy || buf->start != buf->end)
 		return;
-	if (buf->end == buf->size) {
-		list_del(&buf->list);
-		atomic_add(buf->size, &conn->done_mem);
-		hps_buf_free(buf);
-	} else {
-		buf->start = 0;
-		buf->end = 0;
-		buf->done = 0;
+	if (hps_buf_borrows(buf)) {
+		/* A key that was not invalidated is the teardown's to destroy. */
+		if (!conn->shut)
+			hps_zerocopy_advance(conn);
+		return;
 	}
+	/* One with room is still in txq, to be filled from its beginning again. */
+	if (hps_conn_filled(conn, buf)) {
+		/* Messages have become longer than those it was made for. */
+		if (buf->size < conn->tx_msg_max) {
+			hps_conn_free_buf(conn, buf);
+			return;
+		}
+		list_move(&buf->list, &conn->tx_spare);
+	}
+	buf->start = 0;
+	buf->end = 0;
+	buf->done = 0;
 }
 
 /**
- * hps_conn_tx_idle - some messages have completed, perhaps all
+ * hps_conn_tx_cut - bytes that are queued will not be sent
+ * @conn: locked
+ * @buf: a buffer of ours in txq, not busy, of which nothing is posted any more; it may
+ *	be gone afterwards
+ */
+void hps_conn_tx_cut(struct hps_conn *conn, struct hps_buf *buf)
+{
+	atomic_add(buf->end - buf->start, &conn->done_bytes);
+	buf->end = buf->start;
+	/* The first part may be under way still. */
+	if (buf->done == buf->end)
+		hps_conn_free_buf(conn, buf);
+}
+
+/**
+ * hps_conn_set_msg_max - from now on a message has up to @max bytes
+ * @conn: locked
+ * @max: payload bytes
+ */
+void hps_conn_set_msg_max(struct hps_conn *conn, u32 max)
+{
+	struct hps_buf *buf, *next;
+
+	/* A writer looks at it without the lock. */
+	WRITE_ONCE(conn->tx_msg_max, max);
+	/* What goes into a spare that was made for less would stay in pieces. */
+	list_for_each_entry_safe(buf, next, &conn->tx_spare, list)
+		if (buf->size < max)
+			hps_conn_free_buf(conn, buf);
+}
+
+/* Nothing is under way: the next send may be long in coming, or small. */
+static void hps_conn_free_spares(struct hps_conn *conn)
+{
+	struct hps_buf *buf, *next;
+
+	list_for_each_entry_safe(buf, next, &conn->tx_spare, list)
+		hps_conn_free_buf(conn, buf);
+	list_for_each_entry_safe(buf, next, &conn->txq, list)
+		if (!buf->busy && buf->start == buf->end &&
+		    buf->size > PAGE_SIZE)
+			hps_conn_free_buf(conn, buf);
+}
+
+/**
+ * hps_conn_tx_advanced - some messages have completed, perhaps all
  * @conn: locked
  *
  * Follows a run of hps_conn_tx_done().
  */
-void hps_conn_tx_idle(struct hps_conn *conn)
+void hps_conn_tx_advanced(struct hps_conn *conn)
 {
 	if (conn->shut)
 		return;
+	if (unlikely(!conn->confirmed))
+		hps_conn_confirm(conn);
 	hps_stream_push(conn);
+	if (!conn->tx_unacked)
+		hps_conn_free_spares(conn);
 	hps_conn_check_finished(conn);
-	if (!conn->sk)
-		return;
-	if (conn->orphan)
-		hps_conn_arm_orphan(conn);
-	else
+	if (conn->sk && !conn->orphan)
 		hps_sock_reap_soon(conn->sk);
+}
+
+/*
+ * What the peer did not send, but only offered, is not to be had any more, nor is
+ * what follows it. The reader leaves it in the queue.
+ */
+static void hps_conn_lose(struct hps_conn *conn)
+{
+	struct hps_buf *buf;
+	u32 lost = 0;
+
+	list_for_each_entry(buf, &conn->rxq, list) {
+		conn->rx_lost |= buf->remote;
+		if (conn->rx_lost)
+			lost += buf->end - buf->start;
+	}
+	/* Bytes of rx_drop do not count, and a bad peer has them in an offer. */
+	lost = min_t(u32, lost, atomic_read(&conn->rx_avail));
+	atomic_sub(lost, &conn->rx_avail);
+	/* Nor is it to be given back. */
+	conn->rx_cancel = 0;
 }
 
 /* What a program is told about a connection that ended. */
 static int hps_conn_final_error(const struct hps_conn *conn)
 {
-	if (hps_conn_finished(conn))
+	if (hps_conn_finished(conn) && !conn->rx_lost)
 		return 0;
 	if (conn->err)
 		return conn->err;
 	/* As tcp_reset(): the program knows already that the peer has closed. */
-	return conn->state == TCP_CLOSE_WAIT ? EPIPE : ECONNRESET;
+	return conn->state == TCP_CLOSE_WAIT && !conn->rx_lost ? EPIPE :
+								 ECONNRESET;
 }
 
 /**
@@ -588,6 +828,25 @@ int hps_conn_why(struct hps_conn *conn)
 }
 
 /**
+ * hps_conn_mtu - of the interface that a connection goes over
+ * @conn: the connection
+ *
+ * Context: any. Return: bytes; 0 if there is none, or not yet.
+ */
+u32 hps_conn_mtu(const struct hps_conn *conn)
+{
+	struct net_device *dev;
+	u32 mtu = 0;
+
+	rcu_read_lock();
+	dev = dev_get_by_index_rcu(conn->net, conn->dif);
+	if (dev)
+		mtu = READ_ONCE(dev->mtu);
+	rcu_read_unlock();
+	return mtu;
+}
+
+/**
  * hps_conn_end - the transport is gone, nothing more will come or go
  * @conn: not locked
  *
@@ -603,9 +862,13 @@ void hps_conn_end(struct hps_conn *conn)
 	spin_lock_bh(&conn->lock);
 	conn->shut = true;
 	conn->ended = true;
+	WRITE_ONCE(conn->tx_hold, false);
+	hps_conn_lose(conn);
 	conn->err = hps_conn_final_error(conn);
-	if (conn->listener && conn->state == TCP_SYN_RECV) {
+	if (conn->listener &&
+	    (conn->state == TCP_SYN_RECV || conn->deferred)) {
 		/* Never got ready; a ready one stays for accept() to see. */
+		conn->deferred = false;
 		hps_queue_remove(conn);
 		swap(listener, conn->listener);
 	}
@@ -621,7 +884,9 @@ void hps_conn_end(struct hps_conn *conn)
 	}
 	spin_unlock_bh(&conn->lock);
 
+	hps_wake(&conn->tx_hold);
 	hps_probe_cancel(conn);
+	hps_fetch_cancel(conn);
 	unarmed = timer_delete_sync(&conn->timer);
 	if (unarmed)
 		hps_conn_put(conn);

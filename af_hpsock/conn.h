@@ -6,13 +6,25 @@
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/timer.h>
+#include <linux/workqueue.h>
 #include <net/sock.h>
+#include <net/tcp_states.h>
 
 #include "addr.h"
 #include "buf.h"
+#include "record.h"
 #include "transport.h"
 
 struct hps_net;
+struct ubuf_info;
+
+/* What is known of the peer's urgent byte; HPS_URGENT_NONE is 0. */
+enum hps_urgent {
+	HPS_URGENT_NONE,
+	HPS_URGENT_AHEAD,	/* it was announced */
+	HPS_URGENT_HERE,	/* it can be read */
+	HPS_URGENT_READ,	/* it was, apart from the stream */
+};
 
 /**
  * struct hps_conn - a connection, with or without a socket
@@ -28,31 +40,78 @@ struct hps_net;
  * @fin_acked: the peer has all our data and FIN
  * @fin_rcvd: the peer's FIN came; no data may follow
  * @finack_owed: the peer's FIN is to be answered
+ * @resetting: an orphan that will be reset when the peer has what was sent
  * @shut: the transport was told to end
  * @ended: the transport is gone
  * @orphan: the program closed the socket
+ * @records: the stream is one of records, SOCK_SEQPACKET; constant
  * @tries: attempts to connect that may be made in all, as this one failed in a
  *	way that may pass
  * @err: why the connection ended, positive errno, 0 for in good order
+ * @deferred: passive: established, but TCP_DEFER_ACCEPT waits for data
+ * @confirmed: a message of ours was delivered
+ * @user_timeout: TCP_USER_TIMEOUT in jiffies, 0 for none
+ * @user_mss: TCP_MAXSEG, 0 for none; constant
+ * @dif: interface index; set when established
  * @sk: the socket, referenced, from attach to detach
  * @listener: passive, until accepted: the listening socket, referenced
  * @accept_node: in a queue of @listener, under its lock
  * @local: our end; constant once established
  * @peer: the other end; constant once established
  * @rxq: received data in order
- * @rx_avail: bytes in @rxq not read yet
+ * @rx_avail: bytes in @rxq not read yet; a reader takes off without the lock
+ * @rx_drop: bytes at the head of @rxq that nobody will read, not in @rx_avail
+ * @rx_read: bytes of the stream that were taken off @rxq, by readers alone
+ * @rx_remote: buffers in @rxq with bytes that are still at the peer
+ * @rx_cancel: of these, as many of the last ones as are left the peer takes back
+ * @rx_framing: where in a record the next byte to come in is
+ * @rx_record: where the next one to be read is; the readers'
+ * @rx_records: ends of records in @rxq
+ * @rx_parted: some of the record that @rx_record is in was given to a program; the
+ *	readers'
+ * @rx_lost: the transport is gone and they are not to be had any more
+ * @rx_urgent: enum hps_urgent, see urgent.c
+ * @rx_urgent_byte: a copy of it, from HPS_URGENT_HERE on
+ * @rx_urgent_at: its place in the stream
  * @txq: buffers with bytes to post or room to fill, in order
  * @tx_flight: full buffers, posted, not completed, in order
+ * @tx_spare: buffers that were delivered, for what comes next; charged as the others
+ * @tx_notes: see zerocopy.c
+ * @tx_gathers: buffers of pages queued, modulo 2^32
+ * @tx_gathers_done: of which so many are done with
  * @tx_unsent: bytes filled in and not posted
  * @tx_unacked: bytes posted and not completed
  * @tx_msg_max: payload of one message, bytes; set when established
+ * @tx_least: a buffer with room for less counts as full; constant
+ * @tx_head: where the head of the record is that will be queued next, behind the end of
+ *	that buffer, or NULL; the senders'
+ * @tx_lend_max: bytes that can be lent in one piece, 0 if none; set when established
+ * @lend_pause: how many sends were copied the last time that lent pages were written
+ *	early
+ * @lend_skip: as many will be, before another is lent
+ * @lend_proven: the last that was lent was left alone
+ * @lend_trial: one was lent to see whether it is
+ * @tx_waited: sources that a send waits for, see wait.c
+ * @tx_turn: it does; nobody else queues anything, nor is FIN sent
+ * @tx_hold: they are being taken back; nothing of the stream is posted
+ * @tx_back: bytes that were
+ * @tx_urgent: one of the bytes to post is urgent
+ * @tx_urgent_told: the peer knows that it comes
+ * @tx_urgent_at: its place in the stream
  * @reported: the program was told that it is over
+ * @tx_blocked: the transport takes no DATA; it calls hps_stream_push() when it may
  * @corked: hold back what does not fill a message
  * @done_bytes: completed bytes the socket's accounts do not know of yet
  * @done_mem: memory of freed send buffers, likewise
  * @timer: handshake, cork or orphan timer, holds a reference while pending
  * @probe: see probe.c, likewise
+ * @collect: see fetch.c, likewise
  * @heard: jiffies when the peer was last heard of
+ * @watched: jiffies from which on its silence counts, if it is later
+ * @progress: jiffies when it last took something, or there began to be something
+ *	to take
+ * @tx_last: jiffies when DATA was last posted
+ * @rx_last: jiffies when DATA was last received
  * @tx_msgs: data messages posted
  * @rx_msgs: data messages received
  * @tx_bytes: bytes posted
@@ -72,12 +131,20 @@ struct hps_conn {
 	bool fin_acked;
 	bool fin_rcvd;
 	bool finack_owed;
+	bool resetting;
+	bool records;
 	bool shut;
 	bool ended;
 	bool orphan;
 	u8 tries;
+	bool tx_blocked;
 	bool corked;
 	bool reported;
+	bool deferred;
+	bool confirmed;
+	u16 user_mss;
+	unsigned int user_timeout;
+	int dif;
 	int err;
 
 	struct sock *sk;
@@ -87,24 +154,85 @@ struct hps_conn {
 	struct hps_addr peer;
 
 	struct list_head rxq;
-	u32 rx_avail;
+	atomic_t rx_avail;
+	u32 rx_drop;
+	u64 rx_read;
+	u32 rx_remote;
+	u32 rx_cancel;
+	struct hps_framing rx_framing;
+	struct hps_framing rx_record;
+	atomic_t rx_records;
+	bool rx_parted;
+	bool rx_lost;
+	u8 rx_urgent;
+	u8 rx_urgent_byte;
+	u64 rx_urgent_at;
 
 	struct list_head txq;
 	struct list_head tx_flight;
+	struct list_head tx_spare;
+	struct list_head tx_notes;
+	u32 tx_gathers;
+	u32 tx_gathers_done;
 	u32 tx_unsent;
 	u32 tx_unacked;
 	u32 tx_msg_max;
+	u32 tx_least;
+	struct hps_buf *tx_head;
+	u32 tx_lend_max;
+	u32 lend_pause;
+	u32 lend_skip;
+	u32 tx_waited;
+	u32 tx_back;
+	bool tx_turn;
+	bool tx_hold;
+	bool lend_proven;
+	bool lend_trial;
+	bool tx_urgent;
+	bool tx_urgent_told;
+	u64 tx_urgent_at;
 	atomic_t done_bytes;
 	atomic_t done_mem;
 
 	struct timer_list timer;
 	struct timer_list probe;
+	struct delayed_work collect;
 	unsigned long heard;
+	unsigned long watched;
+	unsigned long progress;
+	unsigned long tx_last;
+	unsigned long rx_last;
 	u64 tx_msgs;
 	u64 rx_msgs;
 	u64 tx_bytes;
 	u64 rx_bytes;
 };
+
+/* Has a send buffer no room any more? */
+static inline bool hps_conn_filled(const struct hps_conn *conn,
+				   const struct hps_buf *buf)
+{
+	return buf->size - buf->end < conn->tx_least;
+}
+
+/* Is the handshake under way? */
+static inline bool hps_conn_opening(const struct hps_conn *conn)
+{
+	return conn->state == TCP_SYN_SENT || conn->state == TCP_SYN_RECV;
+}
+
+/* Where in the stream is the next byte to be read? A snapshot, without the lock. */
+static inline u64 hps_conn_read_pos(const struct hps_conn *conn)
+{
+	return READ_ONCE(conn->rx_read) + READ_ONCE(conn->rx_drop);
+}
+
+/* Is it the urgent one? Likewise. */
+static inline bool hps_urgent_next(const struct hps_conn *conn)
+{
+	return READ_ONCE(conn->rx_urgent) &&
+	       READ_ONCE(conn->rx_urgent_at) == hps_conn_read_pos(conn);
+}
 
 void hps_conn_init(struct hps_conn *conn, const struct hps_transport *ops,
 		   struct net *net);
@@ -112,10 +240,12 @@ void hps_conn_get(struct hps_conn *conn);
 void hps_conn_put(struct hps_conn *conn);
 
 int hps_conn_attach(struct hps_conn *conn, struct sock *sk);
+struct sock *hps_conn_sock(struct hps_conn *conn);
 void hps_conn_orphan(struct hps_conn *conn);
 void hps_conn_drop(struct hps_conn *conn);
 void hps_conn_shut(struct hps_conn *conn, int err);
 int hps_conn_why(struct hps_conn *conn);
+u32 hps_conn_mtu(const struct hps_conn *conn);
 void hps_conn_set_state(struct hps_conn *conn, int expected, u8 state);
 void hps_conn_arm(struct hps_conn *conn, unsigned long delay);
 unsigned long hps_conn_open_time(u8 retries);
@@ -123,20 +253,50 @@ void hps_conn_limit_opening(struct hps_conn *conn, unsigned long end);
 
 /* What a transport tells; see transport.h for the other direction. */
 void hps_conn_established(struct hps_conn *conn);
-int hps_conn_rx_data(struct hps_conn *conn, struct hps_buf *buf, bool tight);
+int hps_conn_rx_data(struct hps_conn *conn, struct hps_buf *buf, bool tight,
+		     int urgent);
+int hps_conn_rx_urgent(struct hps_conn *conn, u32 ahead);
 int hps_conn_rx_fin(struct hps_conn *conn);
 int hps_conn_rx_finack(struct hps_conn *conn);
 void hps_conn_tx_done(struct hps_conn *conn, struct hps_buf *buf, u32 len);
-void hps_conn_tx_idle(struct hps_conn *conn);
+void hps_conn_set_msg_max(struct hps_conn *conn, u32 max);
+void hps_conn_tx_advanced(struct hps_conn *conn);
+void hps_conn_tx_cut(struct hps_conn *conn, struct hps_buf *buf);
 void hps_conn_end(struct hps_conn *conn);
+
+/* fetch.c: what is still at the peer */
+void hps_fetch_init(struct hps_conn *conn);
+void hps_fetch_expect(struct hps_conn *conn);
+void hps_fetch_back(struct hps_conn *conn);
+void hps_fetch_cancel(struct hps_conn *conn);
 
 /* probe.c: is the peer there? */
 void hps_probe_init(struct hps_conn *conn);
+void hps_probe_watch(struct hps_conn *conn);
 void hps_probe_arm(struct hps_conn *conn);
 void hps_probe_cancel(struct hps_conn *conn);
 
+/* urgent.c: what MSG_OOB sends */
+void hps_urgent_mark(struct hps_conn *conn);
+int hps_urgent_offset(const struct hps_conn *conn, u32 len);
+void hps_urgent_tell(struct hps_conn *conn);
+void hps_urgent_expect(struct hps_conn *conn, u64 at);
+bool hps_urgent_arrive(struct hps_conn *conn, const u8 *data, u64 at, u32 len);
+void hps_urgent_read(struct hps_conn *conn);
+u32 hps_urgent_bound(struct hps_conn *conn, u32 off, u32 len);
+u32 hps_urgent_inq(const struct sock *sk, const struct hps_conn *conn);
+int hps_urgent_recv(struct sock *sk, struct msghdr *msg, size_t len, int flags);
+
+/* zerocopy.c: pages of others */
+void hps_zerocopy_queue(struct hps_conn *conn, struct hps_buf *buf);
+void hps_zerocopy_advance(struct hps_conn *conn);
+void hps_zerocopy_copied(struct hps_conn *conn, struct ubuf_info *uarg);
+void hps_zerocopy_end(struct hps_conn *conn);
+
 /* stream.c: from the send queue to the transport */
+void hps_stream_queued(struct hps_conn *conn, u32 len);
 void hps_stream_push(struct hps_conn *conn);
+void hps_stream_flush(struct hps_conn *conn);
 void hps_stream_fin(struct hps_conn *conn);
 
 #endif /* HPS_CONN_H */

@@ -12,6 +12,7 @@
 #include "conn.h"
 #include "link.h"
 #include "sock.h"
+#include "work.h"
 
 #define HPS_CONNECT_DELAY	msecs_to_jiffies(50)
 #define HPS_CONNECT_DELAY_MAX	(2 * HZ)
@@ -23,20 +24,26 @@ static int hps_connect_attempt(struct sock *sk)
 	struct hps_conn *conn;
 	int err;
 
-	conn = hps_link_create(sock_net(sk), sk->sk_rcvbuf);
+	conn = hps_link_create(sock_net(sk), hps_sock_rcv_limit(sk),
+			       &hps_sk(sk)->tuning);
 	if (!conn)
 		return -ENOBUFS;
+	hps_record_init(conn, sk->sk_type);
 	conn->local = hsk->local;
 	conn->peer = hsk->peer;
 	conn->state = TCP_SYN_SENT;
 	conn->corked = hsk->cork;
+	conn->user_mss = hsk->user_mss;
 	err = hps_conn_attach(conn, sk);
 	if (err) {
 		hps_link_discard(conn);
 		return err;
 	}
-	hps_conn_limit_opening(conn, hsk->connect_deadline);
-	return conn->ops->connect(conn);
+	err = conn->ops->connect(conn);
+	/* Not before: what it makes is there for the teardown now. */
+	if (!err)
+		hps_conn_limit_opening(conn, hsk->connect_deadline);
+	return err;
 }
 
 /* Part a socket from its connection, if it has one. */
@@ -106,13 +113,15 @@ void hps_connect_init(struct sock *sk)
 bool hps_connect_again(struct sock *sk, u8 tries)
 {
 	struct hps_sock *hsk = hps_sk(sk);
-	unsigned long delay = hsk->connect_delay;
+	unsigned long delay = hsk->connect_delay, now = jiffies;
 
 	if (hsk->connect_tries >= tries ||
-	    time_after(jiffies + delay, hsk->connect_deadline))
+	    time_after_eq(now, hsk->connect_deadline))
 		return false;
 	hsk->connect_tries++;
-	hsk->connect_delay = min_t(unsigned long, delay * 2,
+	/* The last one is at the end, which hps_conn_limit_opening() makes. */
+	delay = min(delay, hsk->connect_deadline - now);
+	hsk->connect_delay = min_t(unsigned long, hsk->connect_delay * 2,
 				   HPS_CONNECT_DELAY_MAX);
 	sock_hold(sk);
 	if (!queue_delayed_work(hps_wq, &hsk->connect_work, delay))
@@ -143,7 +152,6 @@ static void hps_connect_undo(struct sock *sk)
 	hps_sock_set_state(sk, TCP_CLOSE);
 	inet_sk(sk)->inet_dport = 0;
 	sk->sk_shutdown = 0;
-	sock_reset_flag(sk, SOCK_DONE);
 	local = hsk->local;
 	if (!(sk->sk_userlocks & SOCK_BINDPORT_LOCK)) {
 		hps_port_release(sk);
@@ -170,11 +178,22 @@ static bool hps_connect_unicast(struct sock *sk, const struct in6_addr *ip)
 	return type != RTN_MULTICAST && type != RTN_BROADCAST;
 }
 
+/* Jiffies that all attempts may take together. */
+static unsigned long hps_connect_time(const struct sock *sk)
+{
+	const struct hps_sock *hsk = hps_sk(sk);
+	unsigned long time;
+
+	time = hps_conn_open_time(hsk->syncnt ?:
+		READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_syn_retries));
+	return hsk->user_timeout ?
+	       min(time, msecs_to_jiffies(hsk->user_timeout)) : time;
+}
+
 static int hps_connect_start(struct sock *sk, struct sockaddr *uaddr, int len)
 {
 	struct hps_sock *hsk = hps_sk(sk);
 	struct hps_addr peer;
-	u8 retries;
 	int err;
 
 	err = hps_addr_parse(&peer, uaddr, len);
@@ -210,8 +229,7 @@ static int hps_connect_start(struct sock *sk, struct sockaddr *uaddr, int len)
 	hsk->local.v6 = peer.v6;
 	hsk->connect_tries = 1;
 	hsk->connect_delay = HPS_CONNECT_DELAY;
-	retries = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_syn_retries);
-	hsk->connect_deadline = jiffies + hps_conn_open_time(retries);
+	hsk->connect_deadline = jiffies + hps_connect_time(sk);
 	sk->sk_err = 0;
 	err = hps_connect_attempt(sk);
 	if (err)
@@ -252,10 +270,21 @@ int hps_disconnect(struct sock *sk, int flags)
 	if (sk->sk_state == TCP_LISTEN)
 		hps_unlisten(sk);
 	hps_connect_undo(sk);
+	WRITE_ONCE(sk->sk_peek_off, -1);
 	/* tcp_disconnect() leaves word of what it broke off. */
 	sk->sk_err = err;
 	sk_error_report(sk);
 	return 0;
+}
+
+/* Who waits also does until the peer knows, see hps_conn_confirm(). */
+static bool hps_connect_pending(struct sock *sk)
+{
+	const struct hps_conn *conn = hps_sk_conn(sk);
+
+	return sk->sk_state == TCP_SYN_SENT ||
+	       (sk->sk_state == TCP_ESTABLISHED && conn &&
+		!READ_ONCE(conn->confirmed));
 }
 
 static long hps_connect_wait(struct sock *sk, long timeo)
@@ -263,7 +292,7 @@ static long hps_connect_wait(struct sock *sk, long timeo)
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 
 	add_wait_queue(sk_sleep(sk), &wait);
-	while (sk->sk_state == TCP_SYN_SENT) {
+	while (hps_connect_pending(sk)) {
 		release_sock(sk);
 		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
 		lock_sock(sk);
@@ -278,8 +307,8 @@ static int hps_connect_locked(struct socket *sock, struct sockaddr *uaddr,
 			      int len, int flags)
 {
 	struct sock *sk = sock->sk;
+	int err, disconnects;
 	long timeo;
-	int err;
 
 	if (len < (int)sizeof(uaddr->sa_family))
 		return -EINVAL;
@@ -316,7 +345,11 @@ static int hps_connect_locked(struct socket *sock, struct sockaddr *uaddr,
 		timeo = sock_sndtimeo(sk, flags & O_NONBLOCK);
 		if (!timeo)
 			return err;
+		disconnects = sk->sk_disconnects;
 		timeo = hps_connect_wait(sk, timeo);
+		/* What became of it is told to another thread. */
+		if (disconnects != sk->sk_disconnects)
+			return -EPIPE;
 		if (sk->sk_state == TCP_SYN_SENT)
 			return timeo && signal_pending(current) ?
 			       sock_intr_errno(timeo) : err;
@@ -324,6 +357,7 @@ static int hps_connect_locked(struct socket *sock, struct sockaddr *uaddr,
 
 	if (sk->sk_state == TCP_CLOSE) {
 		err = sock_error(sk) ?: -ECONNABORTED;
+		sk->sk_disconnects++;
 		sock->state = SS_UNCONNECTED;
 		hps_connect_undo(sk);
 		return err;

@@ -9,7 +9,10 @@
  * of its own, CREDIT, when
  *
  *   - half the window is owed, or
- *   - anything is owed and the peer has used all that it knows of.
+ *   - anything is owed and the peer has used all that it knows of: at once if
+ *     nothing is left to read, otherwise after a moment. Until then a reader goes
+ *     on to half of the window, most of the time, where each buffer that it is
+ *     through with would be one CREDIT.
  *
  * CREDIT costs no credit and so needs receives of its own at the other end. How
  * many? Let k be the CREDITs that the peer has not processed. The second kind
@@ -17,11 +20,13 @@
  * it: at that time k was 0. Each of the first kind grants half the window, and
  * no more than one window is ever under way: two of them, or one besides one of
  * the second kind; a window that grows, once for a peer that ran dry, adds one.
- * So k <= 2 + 1. The one that an initiator sends to begin with on iWARP is none
- * more: until it is processed the peer sends nothing that could be returned. With
- * FIN and FINACK, each sent once, that is 5 of HPS_CTRL_SLOTS: a return is always
- * sendable, and receiver-not-ready NAKs are bugs. Documentation/formal/credit.pml
- * has it checked.
+ * So k <= 2 + 1. The one that an initiator sends to begin with is none more: until
+ * it is processed the peer sends nothing that could be returned. With FIN and
+ * FINACK, each sent once, a BUFFERS and an URGENT, of which there is one at a time
+ * (SRCCANCEL is answered before FIN is sent, and has its place), that is
+ * HPS_CTRL_SLOTS: a return is always sendable, and receiver-not-ready NAKs
+ * are bugs. Documentation/formal has it checked, in credit.pml and, with BUFFERS, in
+ * receives.pml.
  */
 #include <linux/errno.h>
 #include <linux/minmax.h>
@@ -87,14 +92,27 @@ bool hps_credit_tight(const struct hps_credit *credit)
 /**
  * hps_credit_due - is it time for a message that does nothing but grant?
  * @credit: the connection's
+ * @unread: there is data that nobody has read
  *
  * Context: any, hps_conn.lock held.
  */
-bool hps_credit_due(const struct hps_credit *credit)
+bool hps_credit_due(const struct hps_credit *credit, bool unread)
 {
 	u32 owed = credit->rx_ready - credit->rx_told;
 
-	return owed && (owed >= (credit->window + 1) / 2 || hps_credit_dry(credit));
+	return owed && (owed >= (credit->window + 1) / 2 ||
+			(!unread && hps_credit_dry(credit)));
+}
+
+/**
+ * hps_credit_late - will it be, even if nothing else happens?
+ * @credit: the connection's
+ *
+ * Context: any, hps_conn.lock held.
+ */
+bool hps_credit_late(const struct hps_credit *credit)
+{
+	return credit->rx_ready != credit->rx_told && hps_credit_dry(credit);
 }
 
 /**

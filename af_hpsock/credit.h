@@ -39,7 +39,8 @@ static inline u32 hps_credit_left(const struct hps_credit *credit)
 int hps_credit_granted(struct hps_credit *credit, u32 total);
 int hps_credit_received(struct hps_credit *credit);
 bool hps_credit_tight(const struct hps_credit *credit);
-bool hps_credit_due(const struct hps_credit *credit);
+bool hps_credit_due(const struct hps_credit *credit, bool unread);
+bool hps_credit_late(const struct hps_credit *credit);
 bool hps_credit_dry(const struct hps_credit *credit);
 u32 hps_credit_tell(struct hps_credit *credit);
 

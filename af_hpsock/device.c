@@ -20,26 +20,7 @@ static struct ib_client hps_client;
 /* From finding a device by ib_core's pointer to having a reference on it. */
 static DEFINE_SPINLOCK(hps_device_lock);
 
-/**
- * hps_device_get - take a reference
- * @dev: a device that a link is on
- *
- * For a short time only: the removal of the device waits for it.
- *
- * Context: any, hps_conn.lock of that link held.
- */
-void hps_device_get(struct hps_device *dev)
-{
-	refcount_inc(&dev->ref);
-}
-
-/**
- * hps_device_put - drop a reference
- * @dev: the device
- *
- * Context: any.
- */
-void hps_device_put(struct hps_device *dev)
+static void hps_device_put(struct hps_device *dev)
 {
 	if (refcount_dec_and_test(&dev->ref))
 		complete(&dev->gone);
@@ -50,7 +31,7 @@ void hps_device_put(struct hps_device *dev)
  * @ibdev: the device, kept by the caller's cm_id
  * @link: not on a device yet; takes a reference on it
  *
- * Context: process, from an event handler of rdma_cm. Return: 0, or -ENODEV if
+ * Context: process. Return: 0, or -ENODEV if
  * the device is not one of ours or is going away.
  */
 int hps_device_join(struct ib_device *ibdev, struct hps_link *link)

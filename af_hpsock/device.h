@@ -31,8 +31,6 @@ struct hps_device {
 	struct completion gone;
 };
 
-void hps_device_get(struct hps_device *dev);
-void hps_device_put(struct hps_device *dev);
 int hps_device_join(struct ib_device *ibdev, struct hps_link *link);
 void hps_device_leave(struct hps_link *link);
 int hps_device_register(void);

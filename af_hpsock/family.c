@@ -11,6 +11,7 @@
 #include "compat.h"
 #include "family.h"
 #include "param.h"
+#include "record.h"
 #include "sock.h"
 
 /* @peer: 0 for our end, 1 for getpeername(), 2 for accept(): gone is fine. */
@@ -54,30 +55,78 @@ static struct proto_ops hps_stream_ops = {
 	.sendmsg	= hps_sendmsg,
 	.recvmsg	= hps_recvmsg,
 	.mmap		= sock_no_mmap,
-	HPS_PROTO_OPS_COMPAT
+	.splice_read	= hps_splice_read,
+	.set_rcvlowat	= hps_set_rcvlowat,
+	.set_peek_off	= sk_set_peek_off,
+	HPS_SENDPAGE_COMPAT
+	HPS_SPLICE_EOF_COMPAT
 };
+
+/* Messages are not to be cut up or looked into by splice(2) and SO_PEEK_OFF. */
+static struct proto_ops hps_seqpacket_ops = {
+	.owner		= THIS_MODULE,
+	.release	= inet_release,
+	.bind		= hps_bind,
+	.connect	= hps_connect,
+	.socketpair	= sock_no_socketpair,
+	.accept		= hps_accept_compat,
+	.getname	= hps_getname,
+	.poll		= hps_poll,
+	.ioctl		= hps_ioctl,
+	.gettstamp	= sock_gettstamp,
+	.listen		= hps_listen,
+	.shutdown	= hps_shutdown,
+	.setsockopt	= hps_setsockopt,
+	.getsockopt	= hps_getsockopt,
+	.sendmsg	= hps_sendmsg,
+	.recvmsg	= hps_record_recvmsg,
+	.mmap		= sock_no_mmap,
+	HPS_SENDPAGE_COMPAT
+};
+
+/* What sockets there are. @protocol is what they have, and what may be asked for. */
+static const struct hps_type {
+	int type;
+	int protocol;
+	struct proto_ops *ops;
+} hps_types[] = {
+	{ SOCK_STREAM, IPPROTO_TCP, &hps_stream_ops },
+	{ SOCK_SEQPACKET, 0, &hps_seqpacket_ops },
+};
+
+static const struct hps_type *hps_find_type(int type)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(hps_types); i++)
+		if (hps_types[i].type == type)
+			return &hps_types[i];
+	return NULL;
+}
 
 static int hps_create(struct net *net, struct socket *sock, int protocol,
 		      int kern)
 {
+	const struct hps_type *type = hps_find_type(sock->type);
 	struct sock *sk;
 
 	if (protocol < 0 || protocol >= IPPROTO_MAX)
 		return -EINVAL;
 	if (sock->type == SOCK_RAW)
 		return -EPROTONOSUPPORT;
-	if (sock->type != SOCK_STREAM)
+	if (!type)
 		return -ESOCKTNOSUPPORT;
-	if (protocol && protocol != IPPROTO_TCP)
+	if (protocol && protocol != type->protocol)
 		return -EPROTONOSUPPORT;
 	/* Users in the kernel that ask for TCP go on to use a tcp_sock. */
 	if (kern && protocol == IPPROTO_TCP)
 		return -EPROTONOSUPPORT;
 
-	sk = hps_sock_alloc(net, sock, IPPROTO_TCP, kern);
+	sk = hps_sock_alloc(net, sock, type->type, type->protocol, kern);
 	if (!sk)
 		return -ENOBUFS;
-	sock->ops = &hps_stream_ops;
+	sock->ops = type->ops;
+	hps_socket_flags(sock);
 	return 0;
 }
 
@@ -96,6 +145,7 @@ int hps_family_register(void)
 	int err;
 
 	hps_stream_ops.family = hps_family;
+	hps_seqpacket_ops.family = hps_family;
 	hps_net_family.family = hps_family;
 	err = sock_register(&hps_net_family);
 	if (err)

@@ -13,36 +13,74 @@
  * disconnect, a violation, close, device removal. It is the only place that
  * destroys, in this order:
  *
- *   1. disconnect: the peer learns of it, the queue pair goes to error;
- *   2. drain: every completion has been handled, nothing more can come;
- *   3. destroy the cm_id's queue pair and the cm_id, so that no handler runs;
- *   4. unmap all buffers; what was received and not read keeps its memory;
- *   5. leave the device, which may then be removed;
- *   6. hps_conn_end(), where the socket learns of it.
+ *   1. wait for a handler of rdma_cm and for the attempt to connect that run: they
+ *      are the last;
+ *   2. disconnect: the peer learns of it, the queue pair goes to error;
+ *   3. drain: every completion has been handled, nothing more can come;
+ *   4. wait for those who are about to use queue pair or device; destroy the keys, the
+ *      queue pair and the cm_id, give back the completion queue;
+ *   5. stop what else may run: work that would grow, the timer for credits. Work
+ *      that runs already finds the connection shut and has a reference;
+ *   6. unmap all buffers; what was received and not read keeps its memory;
+ *   7. leave the device, which may then be removed;
+ *   8. hps_conn_end(), where the socket learns of it.
  *
- * Step 6 comes after the drain because what the peer sent before it
+ * Step 8 comes after the drain because what the peer sent before it
  * disconnected is still to be read.
  */
 #include <linux/slab.h>
 
 #include "cm.h"
+#include "compat.h"
 #include "device.h"
 #include "link.h"
+#include "mem.h"
 #include "net.h"
 #include "param.h"
+#include "read.h"
 #include "sock.h"
+#include "source.h"
+#include "work.h"
 
 #include <linux/hpsock.h>
 
-/* Messages in flight at most; a power of two, as the ring is indexed modulo. */
-#define HPS_SQ_SIZE	64
+static struct kmem_cache *hps_link_cache;
+
+/**
+ * hps_link_init - before the first link is made
+ *
+ * Context: process, may sleep. Return: 0 or -ENOMEM.
+ */
+int hps_link_init(void)
+{
+	/* kmalloc() would round up to the next power of two. */
+	hps_link_cache = KMEM_CACHE(hps_link, 0);
+	return hps_link_cache ? 0 : -ENOMEM;
+}
+
+/**
+ * hps_link_exit - when no link is left
+ *
+ * Context: process, may sleep.
+ */
+void hps_link_exit(void)
+{
+	/* hps_link_free_rcu() */
+	rcu_barrier();
+	kmem_cache_destroy(hps_link_cache);
+}
+
+static void hps_link_free_rcu(struct rcu_head *rcu)
+{
+	struct hps_link *link = container_of(rcu, struct hps_link, conn.rcu);
+
+	hps_mem_sub(link);
+	kmem_cache_free(hps_link_cache, link);
+}
 
 static void hps_link_free(struct hps_conn *conn)
 {
-	struct hps_link *link = hps_link(conn);
-
-	kvfree(link->slots);
-	kfree_rcu(link, conn.rcu);
+	call_rcu(&conn->rcu, hps_link_free_rcu);
 }
 
 static void hps_link_unmap_list(struct list_head *list)
@@ -60,8 +98,10 @@ static void hps_link_unmap(struct hps_link *link)
 
 	spin_lock_bh(&conn->lock);
 	hps_receives_unmap(link);
+	hps_zerocopy_end(conn);
 	hps_link_unmap_list(&conn->txq);
 	hps_link_unmap_list(&conn->tx_flight);
+	hps_link_unmap_list(&conn->tx_spare);
 	if (link->hdrs)
 		hps_buf_free(link->hdrs);
 	link->hdrs = NULL;
@@ -81,6 +121,10 @@ static void hps_link_teardown(struct work_struct *work)
 	if (link->id && link->id->qp) {
 		rdma_disconnect(link->id);
 		ib_drain_qp(link->id->qp);
+	}
+	wait_var_event(&link->users, !atomic_read(&link->users));
+	if (link->id && link->id->qp) {
+		hps_source_end(link);
 		rdma_destroy_qp(link->id);
 	}
 	if (link->id)
@@ -89,6 +133,9 @@ static void hps_link_teardown(struct work_struct *work)
 	if (link->cq)
 		ib_cq_pool_put(link->cq, link->nr_cqe);
 	link->cq = NULL;
+	if (cancel_delayed_work(&link->grow))
+		hps_conn_put(&link->conn);
+	hps_msg_end(link);
 	hps_link_unmap(link);
 	hps_device_leave(link);
 	hps_conn_end(&link->conn);
@@ -98,40 +145,54 @@ static void hps_link_teardown(struct work_struct *work)
 
 static void hps_link_shut(struct hps_conn *conn)
 {
-	queue_work(hps_wq, &hps_link(conn)->teardown);
+	queue_work(hps_teardown_wq, &hps_link(conn)->teardown);
 }
 
 /**
- * hps_link_hold_device - keep the device of a link from leaving
+ * hps_link_enter - keep queue pair and device of a link from going
  * @link: not locked
  *
- * Context: any. Return: the device, for hps_device_put(), or NULL if the link is
- * ending.
+ * For a time that does not depend on the program or the peer: an end waits.
+ *
+ * Context: any. Return: false if the link is ending; otherwise hps_link_leave() has to
+ * follow.
  */
-struct hps_device *hps_link_hold_device(struct hps_link *link)
+bool hps_link_enter(struct hps_link *link)
 {
-	struct hps_device *dev = NULL;
+	bool ok;
 
 	spin_lock_bh(&link->conn.lock);
-	if (!link->conn.shut) {
-		dev = link->dev;
-		hps_device_get(dev);
-	}
+	ok = !link->conn.shut && link->dev;
+	if (ok)
+		atomic_inc(&link->users);
 	spin_unlock_bh(&link->conn.lock);
-	return dev;
+	return ok;
+}
+
+/**
+ * hps_link_leave - undo hps_link_enter()
+ * @link: the link
+ *
+ * Context: any.
+ */
+void hps_link_leave(struct hps_link *link)
+{
+	/* Full barriers before and, where an end may wait, after. */
+	if (atomic_dec_and_test(&link->users) && READ_ONCE(link->conn.shut))
+		wake_up_var(&link->users);
 }
 
 static struct hps_buf *hps_link_tx_buf(struct hps_conn *conn, u32 size)
 {
-	struct hps_device *dev = hps_link_hold_device(hps_link(conn));
+	struct hps_link *link = hps_link(conn);
 	struct hps_buf *buf;
 
-	if (!dev)
+	if (!hps_link_enter(link))
 		return NULL;
-	buf = hps_buf_alloc(dev->ibdev, size, DMA_TO_DEVICE,
+	buf = hps_buf_alloc(link->dev->ibdev, size, DMA_TO_DEVICE,
 			    GFP_KERNEL | __GFP_NOWARN);
 	if (!buf)
-		goto put;
+		goto leave;
 	spin_lock_bh(&conn->lock);
 	if (!conn->shut) {
 		buf->busy = true;
@@ -142,9 +203,38 @@ static struct hps_buf *hps_link_tx_buf(struct hps_conn *conn, u32 size)
 		hps_buf_free(buf);
 		buf = NULL;
 	}
-put:
-	hps_device_put(dev);
+leave:
+	hps_link_leave(link);
 	return buf;
+}
+
+static u32 hps_link_gather_max(struct hps_conn *conn)
+{
+	return READ_ONCE(hps_link(conn)->gather_max);
+}
+
+static bool hps_link_tx_gather(struct hps_conn *conn,
+			       struct hps_gather *gather)
+{
+	struct hps_link *link = hps_link(conn);
+	struct hps_buf *buf;
+	bool queued = false;
+
+	if (!hps_link_enter(link))
+		return false;
+	buf = hps_buf_gather(link->dev->ibdev, gather);
+	if (!buf)
+		goto leave;
+	spin_lock_bh(&conn->lock);
+	queued = !conn->shut;
+	if (queued)
+		hps_zerocopy_queue(conn, buf);
+	spin_unlock_bh(&conn->lock);
+	if (!queued)
+		hps_buf_ungather(buf);
+leave:
+	hps_link_leave(link);
+	return queued;
 }
 
 static void hps_link_info(struct hps_conn *conn, struct hpsock_info *info)
@@ -165,7 +255,15 @@ static const struct hps_transport hps_rdma = {
 	.id		= HPSOCK_TRANSPORT_RDMA,
 	.connect	= hps_cm_connect,
 	.tx_buf		= hps_link_tx_buf,
+	.gather_max	= hps_link_gather_max,
+	.tx_gather	= hps_link_tx_gather,
+	.tx_lend	= hps_source_queue,
+	.offer		= hps_msg_offer,
+	.cancel		= hps_cancel,
+	.cancelled	= hps_cancel_answer,
+	.read		= hps_read,
 	.send		= hps_msg_send,
+	.urgent		= hps_msg_urgent,
 	.send_fin	= hps_msg_send_fin,
 	.send_finack	= hps_msg_send_finack,
 	.tx_idle	= hps_msg_tx_idle,
@@ -182,7 +280,8 @@ static const struct hps_transport hps_rdma = {
 /**
  * hps_link_create - a connection over a queue pair that is not there yet
  * @net: the namespace
- * @rcvbuf: SO_RCVBUF, limits the window
+ * @rcvbuf: bytes of receive buffers that the window may take
+ * @tuning: the socket's own values
  *
  * Two references: the transport's, which its end drops, and the caller's. The
  * transport also holds the namespace, which neither a cm_id nor a socket does to
@@ -190,27 +289,41 @@ static const struct hps_transport hps_rdma = {
  *
  * Context: process, may sleep. Return: the connection or NULL.
  */
-struct hps_conn *hps_link_create(struct net *net, int rcvbuf)
+struct hps_conn *hps_link_create(struct net *net, u32 rcvbuf,
+				 const struct hps_tuning *tuning)
 {
-	struct hps_link *link = kzalloc(sizeof(*link), GFP_KERNEL);
+	struct hps_link *link = kmem_cache_zalloc(hps_link_cache, GFP_KERNEL);
 	struct hps_credit *credit;
+	u32 i;
 
 	if (!link)
 		return NULL;
+	hps_mem_add(link);
 	hps_conn_init(&link->conn, &hps_rdma, get_net(net));
 	hps_conn_get(&link->conn);
+	hps_msg_init(link);
 	INIT_LIST_HEAD(&link->dev_node);
-	INIT_LIST_HEAD(&link->early);
 	INIT_LIST_HEAD(&link->rx_all);
 	INIT_LIST_HEAD(&link->rx_spare);
+	INIT_LIST_HEAD(&link->rx_read);
+	INIT_LIST_HEAD(&link->tx_mrs);
+	INIT_LIST_HEAD(&link->tx_sources);
+	INIT_LIST_HEAD(&link->tx_read);
 	INIT_WORK(&link->teardown, hps_link_teardown);
 	INIT_WORK(&link->attempt, hps_cm_attempt_work);
-	INIT_WORK(&link->grow, hps_receives_work);
-	link->rx_size = min(READ_ONCE(hps_buf_first), READ_ONCE(hps_buf_size));
+	INIT_DELAYED_WORK(&link->grow, hps_receives_work);
+	link->rx_retry = jiffies;
+	for (i = 0; i < HPS_SQ_SIZE; i++)
+		link->slots[i].index = i;
+	link->tuning = *tuning;
+	link->tx_offers_max = hps_tuned(tuning, HPS_TUNE_ZCOPY_OUTSTANDING);
+	link->rx_size = min(hps_tuned(tuning, HPS_TUNE_BUF_FIRST),
+			    hps_tuned(tuning, HPS_TUNE_BUF_SIZE));
 	credit = &link->credit;
-	credit->window_max = READ_ONCE(hps_window);
+	credit->window_max = hps_tuned(tuning, HPS_TUNE_WINDOW);
 	credit->window = clamp_t(u32, rcvbuf / link->rx_size, HPS_WINDOW_MIN,
-				 min(credit->window_max, READ_ONCE(hps_quota)));
+				 min(credit->window_max,
+				     hps_tuned(tuning, HPS_TUNE_QUOTA)));
 	credit->rx_ready = credit->window;
 	credit->rx_told = credit->window;
 	return &link->conn;
@@ -239,6 +352,79 @@ static void hps_link_qp_event(struct ib_event *event, void *context)
 }
 
 /**
+ * hps_link_reads - shall the peer offer bytes instead of sending them?
+ * @link: on a device
+ *
+ * Context: any.
+ */
+bool hps_link_reads(const struct hps_link *link)
+{
+	u32 mode = hps_tuned(&link->tuning, HPS_TUNE_ZCOPY);
+
+	return mode == HPSOCK_ZCOPY_PROTECT || mode == HPSOCK_ZCOPY_WAIT ||
+	       (mode == HPSOCK_ZCOPY_AUTO && !hps_reads_lost(link->dev->ibdev));
+}
+
+/* As rdma_rw needs no more than one request of the device then. */
+static u32 hps_link_read_sges(const struct hps_link *link,
+			      const struct rdma_cm_id *id)
+{
+	if (link->iwarp)
+		return id->device->attrs.max_fast_reg_page_list_len;
+	return id->qp->max_read_sge;
+}
+
+/* An RDMA Read needs one key for all that it reads. */
+static void hps_link_lend(struct hps_link *link)
+{
+	const struct ib_device_attr *attrs = &link->dev->ibdev->attrs;
+
+	link->tx_mr_pages = min_t(u32, attrs->max_fast_reg_page_list_len,
+				  HPS_SOURCE_MAX / PAGE_SIZE + 1);
+	/* It may begin anywhere in its first page. */
+	if (link->tx_mr_pages > 1 && link->peer_reads)
+		link->conn.tx_lend_max = (link->tx_mr_pages - 1) * PAGE_SIZE;
+}
+
+static int hps_link_create_qp(struct hps_link *link, struct rdma_cm_id *id,
+			      u32 rq_size)
+{
+	const u32 sges = min_t(u32, id->device->attrs.max_send_sge,
+			       HPS_GATHER_MAX + 1);
+	const u32 inline_max = sizeof(struct hps_hdr) +
+			       hps_tuned(&link->tuning, HPS_TUNE_INLINE_MAX);
+	struct ib_qp_init_attr init = {
+		.event_handler = hps_link_qp_event,
+		.qp_context = link,
+		.send_cq = link->cq,
+		.recv_cq = link->cq,
+		.cap.max_send_wr = HPS_SQ_SIZE + 1,
+		.cap.max_recv_wr = rq_size + 1,
+		.cap.max_send_sge = sges,
+		.cap.max_recv_sge = 1,
+		.cap.max_inline_data = inline_max,
+		.cap.max_rdma_ctxs = HPS_READS,
+		.port_num = id->port_num,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+	};
+	int err;
+
+	err = rdma_create_qp(id, link->dev->pd, &init);
+	if (err) {
+		/* How much a device takes inline is not among its attributes. */
+		init.cap.max_inline_data = 0;
+		err = rdma_create_qp(id, link->dev->pd, &init);
+	}
+	link->inline_max = min(init.cap.max_inline_data, inline_max);
+	/* The header takes one. */
+	WRITE_ONCE(link->gather_max, sges - 1);
+	if (!err)
+		link->read_sges = hps_link_read_sges(link, id);
+	return err;
+}
+
+/**
  * hps_link_setup - queue pair, completions and receives, once the device is
  *	known
  * @link: not on a device yet
@@ -251,30 +437,28 @@ static void hps_link_qp_event(struct ib_event *event, void *context)
 int hps_link_setup(struct hps_link *link, struct rdma_cm_id *id)
 {
 	const struct ib_device_attr *attrs = &id->device->attrs;
-	struct ib_qp_init_attr init = {};
-	u32 rq_size, i;
+	u32 rq_size;
 	int err;
 
 	err = hps_device_join(id->device, link);
 	if (err)
 		return err;
 
-	rq_size = link->credit.window_max + HPS_CTRL_SLOTS;
-	link->sq_size = HPS_SQ_SIZE;
+	link->iwarp = rdma_protocol_iwarp(id->device, id->port_num);
+	link->keys_alone = hps_keys_repeated(id->device);
+	rq_size = link->credit.window_max + HPS_CTRL_SLOTS +
+		  link->tx_offers_max + 1;
 	/* One more each for the drain. */
-	if (max(rq_size, link->sq_size) + 1 > attrs->max_qp_wr)
+	if (max_t(u32, rq_size, HPS_SQ_SIZE) + 1 > attrs->max_qp_wr)
 		return -EOPNOTSUPP;
-	link->slots = kvcalloc(link->sq_size, sizeof(*link->slots),
-			       GFP_KERNEL);
 	link->hdrs = hps_buf_alloc(id->device,
-				   link->sq_size * sizeof(struct hps_head),
+				   HPS_SQ_SIZE * sizeof(struct hps_head),
 				   DMA_TO_DEVICE, GFP_KERNEL);
-	if (!link->slots || !link->hdrs)
+	if (!link->hdrs)
 		return -ENOMEM;
-	for (i = 0; i < link->sq_size; i++)
-		link->slots[i].link = link;
 
-	link->nr_cqe = rq_size + link->sq_size + 2;
+	/* A read may be three requests (a key, for iWARP); the drain adds two. */
+	link->nr_cqe = rq_size + HPS_SQ_SIZE + 3 * HPS_READS + 2;
 	link->cq = ib_cq_pool_get(id->device, link->nr_cqe, -1,
 				  IB_POLL_SOFTIRQ);
 	if (IS_ERR(link->cq)) {
@@ -282,46 +466,28 @@ int hps_link_setup(struct hps_link *link, struct rdma_cm_id *id)
 		link->cq = NULL;
 		return err;
 	}
-	init.event_handler = hps_link_qp_event;
-	init.qp_context = link;
-	init.send_cq = link->cq;
-	init.recv_cq = link->cq;
-	init.cap.max_send_wr = link->sq_size + 1;
-	init.cap.max_recv_wr = rq_size + 1;
-	init.cap.max_send_sge = 2;
-	init.cap.max_recv_sge = 1;
-	init.sq_sig_type = IB_SIGNAL_REQ_WR;
-	init.qp_type = IB_QPT_RC;
-	err = rdma_create_qp(id, link->dev->pd, &init);
+	err = hps_link_create_qp(link, id, rq_size);
 	return err ?: hps_receives_setup(link, id->device);
 }
 
 /**
- * hps_link_established - both hellos are known, let messages through
- * @link: not locked; tx_size and the peer's credits are set
+ * hps_link_established - both ends are ready, let messages through
+ * @link: locked; tx_size and the peer's credits are set
  *
- * Context: process, from rdma_cm's handler.
+ * Once; not if the connection is ending.
  */
 void hps_link_established(struct hps_link *link)
 {
 	struct hps_conn *conn = &link->conn;
-	struct hps_buf *buf, *next;
-	bool initiator;
+	bool initiator = conn->state == TCP_SYN_SENT;
 
-	spin_lock_bh(&conn->lock);
 	if (conn->shut || link->established)
-		goto unlock;
-	initiator = conn->state == TCP_SYN_SENT;
+		return;
 	hps_msg_resize(link);
+	hps_link_lend(link);
+	conn->dif = link->id->route.addr.dev_addr.bound_dev_if;
 	link->established = true;
 	hps_conn_established(conn);
-	if (initiator && rdma_protocol_iwarp(link->id->device,
-					     link->id->port_num))
+	if (initiator)
 		hps_msg_first(link);
-	list_for_each_entry_safe(buf, next, &link->early, list) {
-		list_del_init(&buf->list);
-		hps_msg_rx(link, buf);
-	}
-unlock:
-	spin_unlock_bh(&conn->lock);
 }

@@ -8,23 +8,27 @@
 
 #include "conn.h"
 #include "credit.h"
+#include "param.h"
 #include "wire.h"
 
 struct hps_device;
-struct hps_link;
+
+/* Messages in flight at most. Their headers take 1 KiB. */
+#define HPS_SQ_SIZE	32
 
 /**
  * struct hps_slot - a place in the send queue
  * @cqe: completion of the send
- * @link: whose it is
- * @buf: where the payload is; NULL for a message without
+ * @buf: what is delivered when it completes; NULL for a message without payload, and
+ *	for what is only offered, which is delivered when its key is invalidated
  * @len: payload bytes
+ * @index: in hps_link.slots
  */
 struct hps_slot {
 	struct ib_cqe cqe;
-	struct hps_link *link;
 	struct hps_buf *buf;
 	u32 len;
+	u32 index;
 };
 
 /**
@@ -35,12 +39,13 @@ struct hps_slot {
  * @id: rdma_cm's; the handler's context is the link
  * @cq: from the core's pool, for sends and receives both
  * @nr_cqe: what the link takes up in @cq
+ * @users: who is between hps_link_enter() and hps_link_leave()
  * @teardown: runs once, see link.c
  * @attempt: hps_cm_attempt_work(); cancelled by @teardown
  * @resolve_ms: time given to the last try to resolve the address
+ * @tuning: the socket's values of tunables
  * @routed: address and route are resolved; set before @attempt is queued
  * @established: hello exchanged on both sides, messages are looked at
- * @gated: iWARP's responder may not send before the initiator has
  * @rx_size: bytes of the receive buffers that are posted now
  * @rx_from: number of the first message that such a buffer is for
  * @rx_posted: receives posted since the beginning
@@ -49,27 +54,59 @@ struct hps_slot {
  * @rx_settled: there is no more to grow to
  * @rx_wait: with no more credits and unread buffers than so many, larger ones can
  *	be had; until then no more are granted. 0: not so
+ * @rx_retry: jiffies, a reader was waited for in vain and is not again before
  * @rx_tell: the peer is to hear of @rx_from and @rx_size
  * @rx_spare: buffers of @rx_size to be posted
+ * @rx_extra: receives that are posted for READDONE and CANCELACK
  * @grow: hps_receives_work(), holds a reference
+ * @peer_reads: the peer wants to be offered bytes
+ * @reads: we do, and have the resources
  * @tx_size: bytes of the peer's receive buffers, to begin with or from @tx_from on
  * @tx_from: number of the first message that may be that long
  * @tx_resize: which is still to come
+ * @tx_mrs: keys that are not in use
+ * @tx_mr_pages: pages that each can cover
+ * @tx_iova: keys made, modulo 2^32
+ * @tx_offer: what goes into SRCAVAIL
+ * @tx_offers: sources offered and not read
+ * @tx_offers_max: no more at a time
+ * @tx_sources: these, in order
+ * @tx_read: those that were read, whose keys are still to be invalidated
+ * @tx_read_total: READDONE received
+ * @rx_read: buffers whose SRCAVAIL was read and the peer is to be told of
+ * @rx_telling: it is being told
+ * @rx_read_total: READDONE sent
+ * @rx_read_key: of what the last one is about
+ * @tx_cancel: offers that the peer is asked to give back, see cancel.c
+ * @tx_cancelling: it was asked
+ * @rx_cancelled: it is to be answered when it asked
+ * @rx_cancel_done: bytes that were read of the first one
+ * @rx_revoked: the key that the message invalidated that is looked at, or 0
+ * @read_sges: elements that an RDMA Read can have
+ * @reading: RDMA Reads posted and not completed
+ * @tx_ahead: payload of URGENT
+ * @tx_urgents: URGENT posted, modulo 2
+ * @rx_urgents: URGENT received, modulo 2
+ * @rx_heard: as many the peer was told of
+ * @tx_waits: the peer was not heard to have the last URGENT
  * @credit: flow control
+ * @credit_timer: has the peer wait no longer; holds a reference while pending
  * @tx_seq: messages posted
  * @rx_seq: messages received
- * @early: messages that came before @established
  * @rx_all: every receive buffer, wherever it is
  * @rx_reserved: bytes of @rx_all, taken by hps_buf_reserve()
- * @slots: the send queue, a ring of @sq_size
  * @hdrs: a struct hps_head for each slot
- * @sq_size: slots; those for control messages are kept free of DATA
- * @sq_head: slots taken since the beginning
- * @sq_tail: slots completed since the beginning
+ * @inline_max: bytes of a message, header included, that the device takes inline
+ * @gather_max: pages that a message can be gathered of
+ * @sq_next: index of the slot to be taken next
+ * @sq_used: slots taken before it and not completed
  * @unsignaled: sends posted since one asked for a completion
  * @unsignaled_bytes: their payload
+ * @iwarp: the device is, see msg.c
+ * @keys_alone: a key is made when all before it has completed, see hps_keys_repeated()
  * @stalled: there was data to send and no credit
  * @stalls: how often that began
+ * @slots: the send queue, a ring; %HPS_CTRL_SLOTS of it are kept free of DATA
  */
 struct hps_link {
 	struct hps_conn conn;
@@ -78,48 +115,90 @@ struct hps_link {
 	struct rdma_cm_id *id;
 	struct ib_cq *cq;
 	unsigned int nr_cqe;
+	atomic_t users;
 	struct work_struct teardown;
 	struct work_struct attempt;
-	struct work_struct grow;
+	struct delayed_work grow;
 	unsigned int resolve_ms;
+	struct hps_tuning tuning;
 	bool routed;
 
 	bool established;
-	bool gated;
+	bool peer_reads;
+	bool reads;
+	bool iwarp;
+	bool keys_alone;
 	bool stalled;
 	bool rx_full;
 	bool rx_settled;
 	bool rx_tell;
 	bool tx_resize;
+	bool tx_waits;
+	bool tx_urgents;
+	bool rx_urgents;
+	bool rx_heard;
+	bool tx_cancelling;
+	bool rx_cancelled;
+	u32 tx_cancel;
+	u32 rx_cancel_done;
 	u32 rx_size;
 	u32 rx_from;
 	u32 rx_posted;
 	u32 rx_held;
+	u32 rx_extra;
 	u32 rx_wait;
+	unsigned long rx_retry;
 	u32 tx_size;
 	u32 tx_from;
+	u32 tx_ahead;
+
+	struct list_head tx_mrs;
+	struct list_head tx_sources;
+	struct list_head tx_read;
+	const struct hps_source *tx_offer;
+	u32 tx_mr_pages;
+	u32 tx_iova;
+	u32 tx_offers;
+	u32 tx_offers_max;
+	u32 tx_read_total;
+	struct list_head rx_read;
+	bool rx_telling;
+	u32 rx_read_total;
+	u32 rx_read_key;
+	u32 rx_revoked;
+	u32 read_sges;
+	u32 reading;
+
 	struct hps_credit credit;
+	struct timer_list credit_timer;
 	u32 tx_seq;
 	u32 rx_seq;
-	struct list_head early;
 	struct list_head rx_all;
 	struct list_head rx_spare;
 	u64 rx_reserved;
 
-	struct hps_slot *slots;
 	struct hps_buf *hdrs;
-	u32 sq_size;
-	u32 sq_head;
-	u32 sq_tail;
+	u32 inline_max;
+	u32 gather_max;
+	u32 sq_next;
+	u32 sq_used;
 	u32 unsignaled;
 	u32 unsignaled_bytes;
 	u64 stalls;
+	struct hps_slot slots[HPS_SQ_SIZE];
 };
 
 /* What goes out with a message apart from payload of the program. */
 struct hps_head {
 	struct hps_hdr hdr;
-	struct hps_buffers buffers;	/* in BUFFERS */
+	union {
+		struct hps_buffers buffers;	/* in BUFFERS */
+		struct hps_urgent_ahead urgent;	/* in URGENT */
+		struct hps_srcavail source;	/* in SRCAVAIL */
+		struct hps_readdone read;	/* in READDONE */
+		struct hps_srccancel cancel;	/* in SRCCANCEL */
+		struct hps_cancelack ack;	/* in CANCELACK */
+	};
 };
 
 static inline struct hps_link *hps_link(struct hps_conn *conn)
@@ -127,11 +206,20 @@ static inline struct hps_link *hps_link(struct hps_conn *conn)
 	return container_of(conn, struct hps_link, conn);
 }
 
-extern struct workqueue_struct *hps_wq;
+/* Whose slot it is. */
+static inline struct hps_link *hps_slot_link(struct hps_slot *slot)
+{
+	return container_of(slot, struct hps_link, slots[slot->index]);
+}
 
 /* link.c */
-struct hps_conn *hps_link_create(struct net *net, int rcvbuf);
-struct hps_device *hps_link_hold_device(struct hps_link *link);
+int hps_link_init(void);
+void hps_link_exit(void);
+struct hps_conn *hps_link_create(struct net *net, u32 rcvbuf,
+				 const struct hps_tuning *tuning);
+bool hps_link_enter(struct hps_link *link);
+void hps_link_leave(struct hps_link *link);
+bool hps_link_reads(const struct hps_link *link);
 void hps_link_discard(struct hps_conn *conn);
 int hps_link_setup(struct hps_link *link, struct rdma_cm_id *id);
 void hps_link_established(struct hps_link *link);
@@ -149,11 +237,28 @@ void hps_receives_grow(struct hps_conn *conn, struct sock *sk);
 void hps_receives_work(struct work_struct *work);
 bool hps_receives_full(struct hps_conn *conn);
 u32 hps_receives_mem(struct hps_conn *conn);
+void hps_receives_read(struct hps_link *link);
+int hps_receives_extra(struct hps_link *link, struct sock *sk);
 void hps_receives_unmap(struct hps_link *link);
 
+/* cancel.c */
+void hps_cancel(struct hps_conn *conn);
+void hps_cancel_answer(struct hps_conn *conn, u32 done);
+int hps_cancel_acked(struct hps_link *link, u32 done);
+void hps_cancel_late(struct hps_link *link);
+
 /* msg.c */
+void hps_msg_init(struct hps_link *link);
+void hps_msg_end(struct hps_link *link);
 int hps_msg_post_receive(struct hps_link *link, struct hps_buf *buf);
-int hps_msg_send(struct hps_conn *conn, struct hps_buf *buf, u32 len);
+int hps_msg_send(struct hps_conn *conn, struct hps_buf *buf, u32 len,
+		 int urgent);
+int hps_msg_offer(struct hps_conn *conn, struct hps_buf *buf);
+void hps_msg_revoke(struct hps_link *link);
+int hps_msg_readdone(struct hps_link *link, u32 rkey);
+int hps_msg_srccancel(struct hps_link *link);
+int hps_msg_cancelack(struct hps_link *link);
+int hps_msg_urgent(struct hps_conn *conn, u32 ahead);
 int hps_msg_send_fin(struct hps_conn *conn);
 int hps_msg_send_finack(struct hps_conn *conn);
 bool hps_msg_tx_idle(struct hps_conn *conn);
@@ -162,5 +267,6 @@ void hps_msg_resize(struct hps_link *link);
 void hps_msg_credit(struct hps_link *link);
 void hps_msg_first(struct hps_link *link);
 void hps_msg_rx(struct hps_link *link, struct hps_buf *buf);
+void hps_msg_error(struct hps_link *link, const struct ib_wc *wc);
 
 #endif /* HPS_LINK_H */

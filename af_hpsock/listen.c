@@ -10,6 +10,7 @@
 #include <net/tcp_states.h>
 
 #include "cm.h"
+#include "compat.h"
 #include "conn.h"
 #include "net.h"
 #include "sock.h"
@@ -226,13 +227,17 @@ static void hps_accept_inherit(struct sock *sk, const struct sock *from)
 {
 	static const enum sock_flags flags[] = {
 		SOCK_KEEPOPEN, SOCK_LINGER, SOCK_URGINLINE, SOCK_BROADCAST,
-		SOCK_DBG, SOCK_LOCALROUTE,
+		SOCK_DBG, SOCK_LOCALROUTE, SOCK_RCVTSTAMP, SOCK_RCVTSTAMPNS,
+		SOCK_TSTAMP_NEW, SOCK_ZEROCOPY,
 	};
+	struct hps_sock *hsk = hps_sk(sk);
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(flags); i++)
 		sock_valbool_flag(sk, flags[i], sock_flag(from, flags[i]));
 	sk->sk_reuse = from->sk_reuse;
+	sk->sk_reuseport = from->sk_reuseport;
+	sk->sk_uid = from->sk_uid;
 	sk->sk_ipv6only = from->sk_ipv6only;
 	sk->sk_bound_dev_if = from->sk_bound_dev_if;
 	sk->sk_priority = from->sk_priority;
@@ -240,15 +245,34 @@ static void hps_accept_inherit(struct sock *sk, const struct sock *from)
 	sk->sk_sndbuf = from->sk_sndbuf;
 	sk->sk_rcvbuf = from->sk_rcvbuf;
 	sk->sk_rcvlowat = from->sk_rcvlowat;
+	sk->sk_peek_off = from->sk_peek_off;
 	sk->sk_rcvtimeo = from->sk_rcvtimeo;
 	sk->sk_sndtimeo = from->sk_sndtimeo;
 	sk->sk_lingertime = from->sk_lingertime;
 	sk->sk_userlocks = from->sk_userlocks & ~SOCK_BINDPORT_LOCK;
-	hps_sk(sk)->nodelay = hps_sk(from)->nodelay;
-	hps_sk(sk)->cork = hps_sk(from)->cork;
-	hps_sk(sk)->keepidle = hps_sk(from)->keepidle;
-	hps_sk(sk)->keepintvl = hps_sk(from)->keepintvl;
-	hps_sk(sk)->keepcnt = hps_sk(from)->keepcnt;
+	sk->sk_tsflags = from->sk_tsflags;
+	inet_sk(sk)->tos = inet_sk(from)->tos;
+	hsk->inet6.tclass = hps_sk(from)->inet6.tclass;
+	hps_set_freebind(sk, hps_freebind(from));
+	hps_set_port_range(sk, hps_port_range(from),
+			   hps_port_range(from) >> 16);
+	hsk->nodelay = hps_sk(from)->nodelay;
+	hsk->cork = hps_sk(from)->cork;
+	hsk->keepidle = hps_sk(from)->keepidle;
+	hsk->keepintvl = hps_sk(from)->keepintvl;
+	hsk->keepcnt = hps_sk(from)->keepcnt;
+	hsk->user_timeout = hps_sk(from)->user_timeout;
+	hsk->user_mss = hps_sk(from)->user_mss;
+	hsk->syncnt = hps_sk(from)->syncnt;
+	hsk->defer_accept = hps_sk(from)->defer_accept;
+	hsk->linger2 = hps_sk(from)->linger2;
+	hsk->window_clamp = hps_sk(from)->window_clamp;
+	hsk->notsent_lowat = hps_sk(from)->notsent_lowat;
+	hsk->inq = hps_sk(from)->inq;
+	hsk->split = hps_sk(from)->split;
+	hsk->bind_no_port = hps_sk(from)->bind_no_port;
+	memcpy(hsk->kept, hps_sk(from)->kept, sizeof(hsk->kept));
+	hsk->tuning = hps_sk(from)->tuning;
 	security_sk_clone(from, sk);
 }
 
@@ -258,8 +282,8 @@ static struct sock *hps_accept_sock(struct sock *listener,
 {
 	struct sock *sk, *held;
 
-	sk = hps_sock_alloc(sock_net(listener), NULL, listener->sk_protocol,
-			    kern);
+	sk = hps_sock_alloc(sock_net(listener), NULL, listener->sk_type,
+			    listener->sk_protocol, kern);
 	if (!sk)
 		return NULL;
 	hps_accept_inherit(sk, listener);
@@ -281,6 +305,18 @@ static struct sock *hps_accept_sock(struct sock *listener,
 	sock_set_flag(sk, SOCK_DEAD);
 	sock_put(sk);
 	return NULL;
+}
+
+/* Who ran dry before there was a socket waits for it, and it may just look. */
+static void hps_accept_grow(struct sock *sk)
+{
+	struct hps_conn *conn;
+
+	lock_sock(sk);
+	conn = hps_sk_conn(sk);
+	if (conn)
+		conn->ops->grow(conn, sk);
+	release_sock(sk);
 }
 
 /**
@@ -313,8 +349,11 @@ int hps_accept(struct socket *sock, struct socket *newsock, int flags,
 		goto out;
 	}
 	sock_graft(newsk, newsock);
+	hps_socket_flags(newsock);
 	newsock->state = SS_CONNECTED;
 out:
 	release_sock(sk);
+	if (!err)
+		hps_accept_grow(newsk);
 	return err;
 }

@@ -15,11 +15,16 @@
 
 #include "conn.h"
 #include "link.h"
+#include "lent.h"
 #include "net.h"
 #include "param.h"
+#include "source.h"
 
 /* Our messages are no larger, whatever the peer has buffers for. */
 #define HPS_TX_MAX	65536
+
+/* What a peer that ran dry waits if there is still something to read here. */
+#define HPS_CREDIT_DELAY	1	/* jiffies */
 
 /* The peer broke the protocol: end this connection, and say how. */
 #define hps_msg_violation(link, what)					\
@@ -30,8 +35,12 @@ do {									\
 	hps_conn_shut(&__link->conn, EPROTO);				\
 } while (0)
 
-/* A completion with an error: the queue pair is finished. */
-static void hps_msg_error(struct hps_link *link, const struct ib_wc *wc)
+/**
+ * hps_msg_error - a completion with an error: the queue pair is finished
+ * @link: locked
+ * @wc: the completion
+ */
+void hps_msg_error(struct hps_link *link, const struct ib_wc *wc)
 {
 	struct hps_conn *conn = &link->conn;
 	int err = 0;
@@ -60,10 +69,18 @@ static void hps_msg_error(struct hps_link *link, const struct ib_wc *wc)
 	hps_conn_shut(conn, err);
 }
 
+/* The slot that was taken first of those that have not completed. */
+static struct hps_slot *hps_msg_oldest(struct hps_link *link)
+{
+	u32 index = link->sq_next + HPS_SQ_SIZE - link->sq_used;
+
+	return &link->slots[index % HPS_SQ_SIZE];
+}
+
 static void hps_msg_sent(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct hps_slot *slot = container_of(wc->wr_cqe, struct hps_slot, cqe);
-	struct hps_link *link = slot->link;
+	struct hps_link *link = hps_slot_link(slot);
 	struct hps_conn *conn = &link->conn;
 	struct hps_slot *done;
 
@@ -73,26 +90,33 @@ static void hps_msg_sent(struct ib_cq *cq, struct ib_wc *wc)
 	else
 		hps_msg_error(link, wc);
 	do {
-		if (WARN_ON_ONCE(link->sq_tail == link->sq_head))
+		if (WARN_ON_ONCE(!link->sq_used))
 			break;
-		done = &link->slots[link->sq_tail++ % link->sq_size];
+		done = hps_msg_oldest(link);
+		link->sq_used--;
+		if (done->buf && done->buf->source && !conn->shut)
+			hps_source_revoked(link, done->buf->source);
 		if (done->buf)
 			hps_conn_tx_done(conn, done->buf, done->len);
 	} while (done != slot);
-	hps_conn_tx_idle(conn);
+	if (unlikely(!list_empty(&link->tx_read)))
+		hps_msg_revoke(link);
+	hps_conn_tx_advanced(conn);
 	hps_msg_credit(link);
 	spin_unlock_bh(&conn->lock);
 }
 
 static u32 hps_msg_slots_free(const struct hps_link *link)
 {
-	return link->sq_size - (link->sq_head - link->sq_tail);
+	return HPS_SQ_SIZE - link->sq_used;
 }
 
 /*
  * Must this send ask for a completion? The last one always: SIOCOUTQ and a
  * lingering close have to learn that everything was delivered. Likewise the one
- * that takes the last slot or credit, as there may be no other for long.
+ * that takes the last slot or credit, as there may be no other for long. On iWARP each:
+ * Soft-iWARP sends what asks for none from where it is, and says that it is done when
+ * TCP still has to send the page, which would be filled anew meanwhile.
  */
 static bool hps_msg_signal(struct hps_link *link, u32 len)
 {
@@ -100,10 +124,10 @@ static bool hps_msg_signal(struct hps_link *link, u32 len)
 
 	link->unsignaled++;
 	link->unsignaled_bytes += len;
-	if (len && len < link->conn.tx_unsent && sk &&
+	if (len && len < link->conn.tx_unsent && sk && !link->iwarp &&
 	    hps_msg_slots_free(link) > HPS_CTRL_SLOTS + 1 &&
 	    hps_credit_left(&link->credit) > 1 &&
-	    link->unsignaled < READ_ONCE(hps_signal_every) &&
+	    link->unsignaled < hps_tuned(&link->tuning, HPS_TUNE_SIGNAL_EVERY) &&
 	    link->unsignaled_bytes < READ_ONCE(sk->sk_sndbuf) / 4)
 		return false;
 	link->unsignaled = 0;
@@ -111,70 +135,162 @@ static bool hps_msg_signal(struct hps_link *link, u32 len)
 	return true;
 }
 
-/* Post in the next slot, of which there is one. */
-static int hps_msg_post_slot(struct hps_link *link, struct ib_send_wr *wr,
-			     struct hps_buf *buf, u32 len)
+/* Post in the next slot, of which there is one; wr->send_flags are set. */
+static int hps_msg_post_wr(struct hps_link *link, struct ib_send_wr *wr,
+			   struct hps_buf *buf, u32 len)
 {
-	struct hps_slot *slot = &link->slots[link->sq_head % link->sq_size];
+	struct hps_slot *slot = &link->slots[link->sq_next];
 	int err;
 
 	slot->cqe.done = hps_msg_sent;
 	slot->buf = buf;
 	slot->len = len;
 	wr->wr_cqe = &slot->cqe;
-	if (hps_msg_signal(link, len))
-		wr->send_flags = IB_SEND_SIGNALED;
 	err = ib_post_send(link->id->qp, wr, NULL);
 	if (err) {
 		hps_stat_inc(link->conn.hn, WC_ERROR);
 		hps_conn_shut(&link->conn, 0);
 		return err;
 	}
-	link->sq_head++;
+	link->sq_next = (link->sq_next + 1) % HPS_SQ_SIZE;
+	link->sq_used++;
 	return 0;
 }
 
-static int hps_msg_post(struct hps_link *link, u8 type, struct hps_buf *buf,
-			u32 len)
+/* As that, and ask for a completion if it is time to. */
+static int hps_msg_post_slot(struct hps_link *link, struct ib_send_wr *wr,
+			     struct hps_buf *buf, u32 len)
 {
-	u32 index = link->sq_head % link->sq_size, size = sizeof(struct hps_hdr);
-	struct hps_head *head = (struct hps_head *)link->hdrs->data + index;
-	struct hps_hdr *hdr = &head->hdr;
-	struct ib_device *ibdev = link->hdrs->ibdev;
-	struct ib_send_wr wr = {};
-	struct ib_sge sge[2];
-	int err;
+	if (hps_msg_signal(link, len))
+		wr->send_flags |= IB_SEND_SIGNALED;
+	return hps_msg_post_wr(link, wr, buf, len);
+}
 
-	hdr->type = type;
-	hdr->flags = 0;
-	hdr->pad = 0;
-	hdr->len = cpu_to_be32(len);
-	hdr->seq = cpu_to_be32(link->tx_seq);
-	hdr->credit = cpu_to_be32(hps_credit_tell(&link->credit));
-	if (type == HPS_MSG_BUFFERS) {
-		hdr->len = cpu_to_be32(sizeof(head->buffers));
+/* The device takes the bytes along with the request: no DMA, no keys. */
+static void hps_msg_sge_inline(struct ib_sge *sge, void *data, u32 len)
+{
+	sge->addr = (uintptr_t)data;
+	sge->length = len;
+	sge->lkey = 0;
+}
+
+static void hps_msg_sge(struct hps_link *link, struct ib_sge *sge, u64 dma, u32 len)
+{
+	sge->addr = dma;
+	sge->length = len;
+	sge->lkey = link->id->qp->pd->local_dma_lkey;
+	ib_dma_sync_single_for_device(link->hdrs->ibdev, dma, len, DMA_TO_DEVICE);
+}
+
+/* Payload from buf->start on; returns how many elements that takes. */
+static u32 hps_msg_sges(struct hps_link *link, struct ib_sge *sge,
+			const struct hps_buf *buf, u32 len)
+{
+	const struct hps_gather *gather = buf->gather;
+	u32 skip = buf->start, nr = 0, i;
+
+	if (!gather) {
+		hps_msg_sge(link, sge, buf->dma + skip, len);
+		return 1;
+	}
+	/* Mapped when they were queued, and not written since. */
+	for (i = 0; len; i++) {
+		u32 n = gather->frag[i].len;
+
+		if (skip >= n) {
+			skip -= n;
+			continue;
+		}
+		n = min(n - skip, len);
+		sge[nr].addr = gather->frag[i].dma + skip;
+		sge[nr].length = n;
+		sge[nr].lkey = link->id->qp->pd->local_dma_lkey;
+		nr++;
+		len -= n;
+		skip = 0;
+	}
+	return nr;
+}
+
+/* What follows the header without being the program's; returns its length. */
+static u32 hps_msg_payload(struct hps_link *link, u8 type,
+			   struct hps_head *head)
+{
+	switch (type) {
+	case HPS_MSG_BUFFERS:
 		head->buffers.from = cpu_to_be32(link->rx_from);
 		head->buffers.size = cpu_to_be32(link->rx_size);
-		size = sizeof(*head);
+		return sizeof(head->buffers);
+	case HPS_MSG_URGENT:
+		head->urgent.ahead = cpu_to_be32(link->tx_ahead);
+		return sizeof(head->urgent);
+	case HPS_MSG_SRCAVAIL:
+		head->source.addr = cpu_to_be64(link->tx_offer->mr->iova);
+		head->source.rkey = cpu_to_be32(link->tx_offer->mr->rkey);
+		head->source.len = cpu_to_be32(link->tx_offer->lent->len);
+		return sizeof(head->source);
+	case HPS_MSG_READDONE:
+		head->read.total = cpu_to_be32(link->rx_read_total);
+		return sizeof(head->read);
+	case HPS_MSG_SRCCANCEL:
+		head->cancel.count = cpu_to_be32(link->tx_cancel);
+		return sizeof(head->cancel);
+	case HPS_MSG_CANCELACK:
+		head->ack.done = cpu_to_be32(link->rx_cancel_done);
+		return sizeof(head->ack);
+	default:
+		return 0;
 	}
-	sge[0].addr = link->hdrs->dma + index * sizeof(*head);
-	sge[0].length = size;
-	sge[0].lkey = link->id->qp->pd->local_dma_lkey;
-	ib_dma_sync_single_for_device(ibdev, sge[0].addr, size, DMA_TO_DEVICE);
-	if (len) {
-		sge[1].addr = buf->dma + buf->start;
-		sge[1].length = len;
-		sge[1].lkey = sge[0].lkey;
-		ib_dma_sync_single_for_device(ibdev, sge[1].addr, len,
-					      DMA_TO_DEVICE);
+}
+
+/* @urgent: offset of an urgent byte in the payload, or -1 */
+static int hps_msg_post(struct hps_link *link, u8 type, struct hps_buf *buf,
+			u32 len, int urgent)
+{
+	u32 index = link->sq_next, size;
+	struct hps_head *head = (struct hps_head *)link->hdrs->data + index;
+	struct hps_hdr *hdr = &head->hdr;
+	struct ib_send_wr wr = {};
+	struct ib_sge sge[HPS_GATHER_MAX + 1];
+	int err;
+
+	size = hps_msg_payload(link, type, head);
+	hdr->type = type;
+	hdr->flags = link->rx_urgents ? HPS_FLAG_HEARD : 0;
+	hdr->urgent = 0;
+	if (urgent >= 0) {
+		hdr->flags |= HPS_FLAG_URGENT;
+		hdr->urgent = cpu_to_be16(urgent);
+	}
+	hdr->len = cpu_to_be32(size + len);
+	hdr->seq = cpu_to_be32(link->tx_seq);
+	hdr->credit = cpu_to_be32(hps_credit_tell(&link->credit));
+	size += sizeof(*hdr);
+	wr.num_sge = 1;
+	if (size + len <= link->inline_max && !(len && buf->gather)) {
+		wr.send_flags = IB_SEND_INLINE;
+		hps_msg_sge_inline(&sge[0], head, size);
+		if (len)
+			hps_msg_sge_inline(&sge[wr.num_sge++],
+					   buf->data + buf->start, len);
+	} else {
+		hps_msg_sge(link, &sge[0],
+			    link->hdrs->dma + index * sizeof(*head), size);
+		if (len)
+			wr.num_sge += hps_msg_sges(link, &sge[1], buf, len);
 	}
 
 	wr.sg_list = sge;
-	wr.num_sge = len ? 2 : 1;
 	wr.opcode = IB_WR_SEND;
+	/* Soft-iWARP ends the connection over it; the peer sees to it itself. */
+	if (type == HPS_MSG_READDONE && !link->iwarp) {
+		wr.opcode = IB_WR_SEND_WITH_INV;
+		wr.ex.invalidate_rkey = link->rx_read_key;
+	}
 	err = hps_msg_post_slot(link, &wr, buf, len);
 	if (err)
 		return err;
+	link->rx_heard = link->rx_urgents;
 	if (++link->tx_seq == link->tx_from && link->tx_resize)
 		hps_msg_resize(link);
 	return 0;
@@ -186,19 +302,45 @@ static int hps_msg_post(struct hps_link *link, u8 type, struct hps_buf *buf,
  */
 void hps_msg_resize(struct hps_link *link)
 {
-	u32 size = min_t(u32, link->tx_size, HPS_TX_MAX);
+	u32 max = min_t(u32, link->tx_size, HPS_TX_MAX) -
+		  sizeof(struct hps_hdr);
 
 	link->tx_resize = false;
-	/* A writer looks at it without the lock. */
-	WRITE_ONCE(link->conn.tx_msg_max, size - sizeof(struct hps_hdr));
+	if (link->conn.user_mss)
+		max = min_t(u32, max, link->conn.user_mss);
+	hps_conn_set_msg_max(&link->conn, max);
 }
 
-/* A message without payload and without credit. */
+/* A message without bytes of the program and without credit. */
 static int hps_msg_control(struct hps_link *link, u8 type)
 {
-	if (link->conn.shut || !hps_msg_slots_free(link) || link->gated)
+	if (link->conn.shut || !hps_msg_slots_free(link))
 		return -EAGAIN;
-	return hps_msg_post(link, type, NULL, 0);
+	return hps_msg_post(link, type, NULL, 0, -1);
+}
+
+/* Has the peer a receive for another message with bytes of the stream? */
+static bool hps_msg_may_send(struct hps_link *link, u32 slots)
+{
+	if (link->conn.shut || hps_msg_slots_free(link) < HPS_CTRL_SLOTS + slots)
+		return false;
+	if (hps_credit_left(&link->credit))
+		return true;
+	if (!link->stalled) {
+		link->stalled = true;
+		link->stalls++;
+		hps_stat_inc(link->conn.hn, CREDIT_STALL);
+	}
+	return false;
+}
+
+/* It was posted, with @len bytes. */
+static void hps_msg_sending(struct hps_link *link, u32 len)
+{
+	link->stalled = false;
+	link->credit.tx_used++;
+	hps_stat_inc(link->conn.hn, TX_MSGS);
+	hps_stat_add(link->conn.hn, TX_BYTES, len);
 }
 
 /**
@@ -206,32 +348,131 @@ static int hps_msg_control(struct hps_link *link, u8 type)
  * @conn: locked, established
  * @buf: the bytes, from start on
  * @len: how many, at most hps_conn.tx_msg_max
+ * @urgent: which of them is urgent, or -1
  *
  * Return: 0, -EAGAIN, or what ib_post_send() says, the connection being shut.
  */
-int hps_msg_send(struct hps_conn *conn, struct hps_buf *buf, u32 len)
+int hps_msg_send(struct hps_conn *conn, struct hps_buf *buf, u32 len,
+		 int urgent)
 {
 	struct hps_link *link = hps_link(conn);
 	int err;
 
-	if (conn->shut || link->gated ||
-	    hps_msg_slots_free(link) <= HPS_CTRL_SLOTS)
+	if (!hps_msg_may_send(link, 1))
 		return -EAGAIN;
-	if (!hps_credit_left(&link->credit)) {
-		if (!link->stalled) {
-			link->stalled = true;
-			link->stalls++;
-			hps_stat_inc(conn->hn, CREDIT_STALL);
-		}
-		return -EAGAIN;
-	}
-	err = hps_msg_post(link, HPS_MSG_DATA, buf, len);
+	err = hps_msg_post(link, HPS_MSG_DATA, buf, len, urgent);
 	if (err)
 		return err;
-	link->stalled = false;
-	link->credit.tx_used++;
-	hps_stat_inc(conn->hn, TX_MSGS);
-	hps_stat_add(conn->hn, TX_BYTES, len);
+	hps_msg_sending(link, len);
+	if (buf->gather)
+		hps_stat_add(conn->hn, TX_GATHERED, len);
+	return 0;
+}
+
+/* A key for what is lent. What fails here shows in the completion of SRCAVAIL. */
+static int hps_msg_register(struct hps_link *link, struct ib_mr *mr)
+{
+	struct ib_reg_wr wr = {
+		.wr.opcode = IB_WR_REG_MR,
+		.mr = mr,
+		.key = mr->rkey,
+		.access = IB_ACCESS_REMOTE_READ,
+	};
+
+	if (link->iwarp || link->keys_alone)
+		wr.wr.send_flags = IB_SEND_SIGNALED;
+	return hps_msg_post_wr(link, &wr.wr, NULL, 0);
+}
+
+/* Is there nothing that could be repeated? If not, one will complete and tell. */
+static bool hps_msg_alone(struct hps_link *link)
+{
+	if (link->sq_used && link->unsignaled)
+		hps_msg_probe(&link->conn);
+	return !link->sq_used && !link->reading;
+}
+
+/**
+ * hps_msg_offer - hps_transport.offer
+ * @conn: locked, established
+ * @buf: what is lent
+ *
+ * Return: 0, -EAGAIN, or what ib_post_send() says, the connection being shut.
+ */
+int hps_msg_offer(struct hps_conn *conn, struct hps_buf *buf)
+{
+	struct hps_link *link = hps_link(conn);
+	struct hps_source *source = buf->source;
+	int err;
+
+	if (link->tx_offers == link->tx_offers_max || !hps_msg_may_send(link, 2))
+		return -EAGAIN;
+	if (link->keys_alone && !hps_msg_alone(link))
+		return -EAGAIN;
+	err = hps_msg_register(link, source->mr);
+	if (err)
+		return err;
+	link->tx_offer = source;
+	err = hps_msg_post(link, HPS_MSG_SRCAVAIL, NULL, 0, -1);
+	if (err)
+		return err;
+	source->at = conn->tx_bytes;
+	list_add_tail(&source->node, &link->tx_sources);
+	link->tx_offers++;
+	hps_msg_sending(link, buf->size);
+	hps_stat_add(conn->hn, TX_LENT, buf->size);
+	return 0;
+}
+
+/**
+ * hps_msg_revoke - invalidate keys that are not needed any more and were not by the peer
+ * @link: locked
+ *
+ * As far as there are slots: when none is free this comes by again with the next
+ * completion.
+ */
+void hps_msg_revoke(struct hps_link *link)
+{
+	struct hps_source *source, *next;
+
+	list_for_each_entry_safe(source, next, &link->tx_read, node) {
+		struct ib_send_wr wr = {
+			.opcode = IB_WR_LOCAL_INV,
+			.ex.invalidate_rkey = source->mr->rkey,
+			.send_flags = IB_SEND_SIGNALED,
+		};
+
+		if (link->conn.shut || !hps_msg_slots_free(link) ||
+		    hps_msg_post_wr(link, &wr, source->buf, source->buf->size))
+			return;
+		list_del_init(&source->node);
+	}
+}
+
+/**
+ * hps_msg_urgent - hps_transport.urgent
+ * @conn: locked, established
+ * @ahead: bytes to come before the urgent one
+ *
+ * One at a time: the next has to wait until the peer says, in whatever it sends,
+ * that it has received this one. So they take one of the receives that are not
+ * granted.
+ *
+ * Return: 0, -EAGAIN, or an error with the connection being shut.
+ */
+int hps_msg_urgent(struct hps_conn *conn, u32 ahead)
+{
+	struct hps_link *link = hps_link(conn);
+	int err;
+
+	if (link->tx_waits)
+		return -EAGAIN;
+	link->tx_ahead = ahead;
+	err = hps_msg_control(link, HPS_MSG_URGENT);
+	if (err)
+		return err;
+	link->tx_waits = true;
+	link->tx_urgents = !link->tx_urgents;
 	return 0;
 }
 
@@ -265,7 +506,7 @@ bool hps_msg_tx_idle(struct hps_conn *conn)
 {
 	struct hps_link *link = hps_link(conn);
 
-	return link->sq_head == link->sq_tail;
+	return !link->sq_used;
 }
 
 /**
@@ -274,37 +515,64 @@ bool hps_msg_tx_idle(struct hps_conn *conn)
  *
  * An RDMA Write of no bytes needs no receive and no memory at the other end
  * (InfiniBand C9-88, RFC 5040 section 5.2), and is acknowledged all the same.
- * On iWARP only TCP knows of that, and ends the connection when its time is up.
+ * On iWARP only TCP knows of that, and ends the connection when its time is up. An RDMA
+ * Read of no bytes would be answered by the peer, but Soft-iWARP answers one that comes
+ * while it sends with what it sent before, and either end takes that for an error.
  */
 void hps_msg_probe(struct hps_conn *conn)
 {
 	struct hps_link *link = hps_link(conn);
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE };
 
-	if (hps_msg_slots_free(link) && !link->gated)
+	if (hps_msg_slots_free(link))
 		hps_msg_post_slot(link, &wr.wr, NULL, 0);
 }
 
 /**
- * hps_msg_credit - tell the peer of receives if it is time to
- * @link: locked
+ * hps_msg_readdone - what the peer has offered was read
+ * @link: locked, established
+ * @rkey: the key that it told, which is invalidated there
  *
- * When no slot is free this comes by again with the next completion. Who has
- * sent FIN has no use for more.
+ * Return: 0, -EAGAIN, or an error with the connection being shut.
  */
-void hps_msg_credit(struct hps_link *link)
+int hps_msg_readdone(struct hps_link *link, u32 rkey)
+{
+	int err;
+
+	link->rx_read_total++;
+	link->rx_read_key = rkey;
+	err = hps_msg_control(link, HPS_MSG_READDONE);
+	if (err)
+		link->rx_read_total--;
+	return err;
+}
+
+/**
+ * hps_msg_srccancel - ask for the last hps_link.tx_cancel offers
+ * @link: locked, established
+ *
+ * Return: 0, -EAGAIN, or an error with the connection being shut.
+ */
+int hps_msg_srccancel(struct hps_link *link)
+{
+	return hps_msg_control(link, HPS_MSG_SRCCANCEL);
+}
+
+/**
+ * hps_msg_cancelack - say that what was asked for will not be read
+ * @link: locked, established
+ *
+ * Return: 0, -EAGAIN, or an error with the connection being shut.
+ */
+int hps_msg_cancelack(struct hps_link *link)
+{
+	return hps_msg_control(link, HPS_MSG_CANCELACK);
+}
+
+static void hps_msg_send_credit(struct hps_link *link)
 {
 	bool urgent = hps_credit_dry(&link->credit);
 
-	if (!link->established || link->conn.fin_rcvd)
-		return;
-	if (link->rx_tell) {
-		if (!hps_msg_control(link, HPS_MSG_BUFFERS))
-			link->rx_tell = false;
-		return;
-	}
-	if (!hps_credit_due(&link->credit))
-		return;
 	if (hps_msg_control(link, HPS_MSG_CREDIT))
 		return;
 	hps_stat_inc(link->conn.hn, CREDIT_TX);
@@ -312,9 +580,74 @@ void hps_msg_credit(struct hps_link *link)
 		hps_stat_inc(link->conn.hn, CREDIT_URGENT);
 }
 
+/* Who has sent FIN has no use for more. */
+static bool hps_msg_grants(const struct hps_link *link)
+{
+	return link->established && !link->conn.shut && !link->conn.fin_rcvd;
+}
+
+static void hps_msg_credit_late(struct timer_list *t)
+{
+	struct hps_link *link = from_timer(link, t, credit_timer);
+
+	spin_lock(&link->conn.lock);
+	if (hps_msg_grants(link) && hps_credit_late(&link->credit))
+		hps_msg_send_credit(link);
+	spin_unlock(&link->conn.lock);
+	hps_conn_put(&link->conn);
+}
+
 /**
- * hps_msg_first - iWARP's initiator has to send first
- * @link: locked, just established
+ * hps_msg_init - prepare a link for messages
+ * @link: new
+ */
+void hps_msg_init(struct hps_link *link)
+{
+	timer_setup(&link->credit_timer, hps_msg_credit_late, 0);
+}
+
+/**
+ * hps_msg_end - no message will be sent any more
+ * @link: not locked, shut
+ *
+ * Context: process, or any that is no interrupt's.
+ */
+void hps_msg_end(struct hps_link *link)
+{
+	if (timer_delete_sync(&link->credit_timer))
+		hps_conn_put(&link->conn);
+}
+
+/**
+ * hps_msg_credit - tell the peer of receives if it is time to
+ * @link: locked
+ *
+ * When no slot is free this comes by again with the next completion.
+ */
+void hps_msg_credit(struct hps_link *link)
+{
+	if (unlikely(!list_empty(&link->rx_read)))
+		hps_receives_read(link);
+	hps_cancel_late(link);
+	if (!hps_msg_grants(link))
+		return;
+	if (link->rx_tell) {
+		if (!hps_msg_control(link, HPS_MSG_BUFFERS))
+			link->rx_tell = false;
+		return;
+	}
+	if (hps_credit_due(&link->credit, link->rx_held)) {
+		hps_msg_send_credit(link);
+	} else if (hps_credit_late(&link->credit) &&
+		   !timer_pending(&link->credit_timer)) {
+		mod_timer(&link->credit_timer, jiffies + HPS_CREDIT_DELAY);
+		hps_conn_get(&link->conn);
+	}
+}
+
+/**
+ * hps_msg_first - tell the responder that it is established
+ * @link: the initiator's, locked, just established
  */
 void hps_msg_first(struct hps_link *link)
 {
@@ -335,10 +668,16 @@ static void hps_msg_received(struct ib_cq *cq, struct ib_wc *wc)
 	ib_dma_sync_single_for_cpu(buf->ibdev, buf->dma, wc->byte_len,
 				   DMA_FROM_DEVICE);
 	buf->end = wc->byte_len;
+	buf->remote = false;
+	link->rx_revoked = wc->wc_flags & IB_WC_WITH_INVALIDATE ?
+			   wc->ex.invalidate_rkey : 0;
+	buf->stamp = ktime_get_real();
+	if (conn->state == TCP_SYN_RECV)
+		hps_link_established(link);
 	if (link->established)
 		hps_msg_rx(link, buf);
-	else
-		list_add_tail(&buf->list, &link->early);
+	else if (!conn->shut)
+		hps_msg_violation(link, STATE);
 unlock:
 	spin_unlock_bh(&conn->lock);
 }
@@ -367,24 +706,108 @@ int hps_msg_post_receive(struct hps_link *link, struct hps_buf *buf)
 	return ib_post_recv(link->id->qp, &wr, NULL);
 }
 
+/* Between SRCCANCEL and our CANCELACK? */
+static bool hps_msg_cancelling(const struct hps_link *link)
+{
+	return link->conn.rx_cancel || link->rx_cancelled;
+}
+
 /* Handlers return whether the buffer was kept. */
-static bool hps_msg_rx_data(struct hps_link *link, struct hps_buf *buf)
+static bool hps_msg_rx_stream(struct hps_link *link, struct hps_buf *buf,
+			      u32 start, u32 end, int urgent)
 {
 	struct hps_conn *conn = &link->conn;
-	u32 len = buf->end - sizeof(struct hps_hdr);
 
 	if (hps_credit_received(&link->credit)) {
 		hps_msg_violation(link, OVERRUN);
 		return false;
 	}
+	if (hps_msg_cancelling(link)) {
+		hps_msg_violation(link, SOURCE);
+		return false;
+	}
 	hps_stat_inc(conn->hn, RX_MSGS);
-	hps_stat_add(conn->hn, RX_BYTES, len);
+	hps_stat_add(conn->hn, RX_BYTES, end - start);
 	hps_receives_hold(link, buf);
-	buf->start = sizeof(struct hps_hdr);
-	if (!hps_conn_rx_data(conn, buf, hps_credit_tight(&link->credit)))
+	buf->start = start;
+	buf->end = end;
+	if (!hps_conn_rx_data(conn, buf, hps_credit_tight(&link->credit),
+			      urgent))
 		return true;
 	link->rx_held--;
 	hps_msg_violation(link, STATE);
+	return false;
+}
+
+static bool hps_msg_rx_data(struct hps_link *link, struct hps_buf *buf)
+{
+	const struct hps_hdr *hdr = buf->data;
+	u32 len = buf->end - sizeof(*hdr);
+	int urgent = -1;
+
+	if (hdr->flags & HPS_FLAG_URGENT) {
+		urgent = be16_to_cpu(hdr->urgent);
+		if (urgent >= len) {
+			hps_msg_violation(link, URGENT);
+			return false;
+		}
+	}
+	return hps_msg_rx_stream(link, buf, sizeof(*hdr), buf->end, urgent);
+}
+
+static bool hps_msg_rx_srcavail(struct hps_link *link, struct hps_buf *buf)
+{
+	const struct hps_srcavail *src = buf->data + sizeof(struct hps_hdr);
+	u64 addr = be64_to_cpu(src->addr);
+	u32 len = be32_to_cpu(src->len);
+
+	if (!link->reads || !len || len > HPS_SOURCE_MAX || addr + len < addr) {
+		hps_msg_violation(link, SOURCE);
+		return false;
+	}
+	buf->remote = true;
+	return hps_msg_rx_stream(link, buf, 0, len, -1);
+}
+
+static bool hps_msg_rx_readdone(struct hps_link *link, struct hps_buf *buf)
+{
+	const struct hps_readdone *read = buf->data + sizeof(struct hps_hdr);
+
+	if (hps_source_read(link, be32_to_cpu(read->total)))
+		hps_msg_violation(link, SOURCE);
+	else
+		hps_conn_tx_advanced(&link->conn);
+	return false;
+}
+
+static bool hps_msg_rx_srccancel(struct hps_link *link, struct hps_buf *buf)
+{
+	const struct hps_srccancel *cancel =
+		buf->data + sizeof(struct hps_hdr);
+	struct hps_conn *conn = &link->conn;
+
+	if (conn->fin_rcvd || conn->records) {
+		hps_msg_violation(link, STATE);
+		return false;
+	}
+	/* One at a time. */
+	if (!cancel->count || !link->reads || hps_msg_cancelling(link)) {
+		hps_msg_violation(link, SOURCE);
+		return false;
+	}
+	conn->rx_cancel = be32_to_cpu(cancel->count);
+	hps_fetch_back(conn);
+	return false;
+}
+
+static bool hps_msg_rx_cancelack(struct hps_link *link, struct hps_buf *buf)
+{
+	const struct hps_cancelack *ack = buf->data + sizeof(struct hps_hdr);
+
+	if (hps_cancel_acked(link, be32_to_cpu(ack->done)))
+		hps_msg_violation(link, SOURCE);
+	else
+		hps_conn_tx_advanced(&link->conn);
 	return false;
 }
 
@@ -395,7 +818,7 @@ static bool hps_msg_rx_credit(struct hps_link *link, struct hps_buf *buf)
 
 static bool hps_msg_rx_fin(struct hps_link *link, struct hps_buf *buf)
 {
-	if (hps_conn_rx_fin(&link->conn))
+	if (hps_msg_cancelling(link) || hps_conn_rx_fin(&link->conn))
 		hps_msg_violation(link, STATE);
 	return false;
 }
@@ -427,6 +850,23 @@ static bool hps_msg_rx_buffers(struct hps_link *link, struct hps_buf *buf)
 	return false;
 }
 
+static bool hps_msg_rx_urgent(struct hps_link *link, struct hps_buf *buf)
+{
+	const struct hps_urgent_ahead *urgent =
+		buf->data + sizeof(struct hps_hdr);
+	u32 ahead = be32_to_cpu(urgent->ahead);
+
+	/* One at a time. */
+	if (ahead > INT_MAX || link->rx_urgents != link->rx_heard) {
+		hps_msg_violation(link, URGENT);
+		return false;
+	}
+	link->rx_urgents = !link->rx_urgents;
+	if (hps_conn_rx_urgent(&link->conn, ahead))
+		hps_msg_violation(link, STATE);
+	return false;
+}
+
 static const struct {
 	bool (*rx)(struct hps_link *link, struct hps_buf *buf);
 	u32 min;
@@ -438,7 +878,29 @@ static const struct {
 	[HPS_MSG_FINACK]  = { hps_msg_rx_finack },
 	[HPS_MSG_BUFFERS] = { hps_msg_rx_buffers, sizeof(struct hps_buffers),
 			      sizeof(struct hps_buffers) },
+	[HPS_MSG_URGENT]  = { hps_msg_rx_urgent,
+			      sizeof(struct hps_urgent_ahead),
+			      sizeof(struct hps_urgent_ahead) },
+	[HPS_MSG_SRCAVAIL] = { hps_msg_rx_srcavail, sizeof(struct hps_srcavail),
+			       sizeof(struct hps_srcavail) },
+	[HPS_MSG_READDONE] = { hps_msg_rx_readdone, sizeof(struct hps_readdone),
+			       sizeof(struct hps_readdone) },
+	[HPS_MSG_SRCCANCEL] = { hps_msg_rx_srccancel,
+				sizeof(struct hps_srccancel),
+				sizeof(struct hps_srccancel) },
+	[HPS_MSG_CANCELACK] = { hps_msg_rx_cancelack,
+				sizeof(struct hps_cancelack),
+				sizeof(struct hps_cancelack) },
 };
+
+/* Has the peer our last URGENT? False if it claims one that it was not sent. */
+static bool hps_msg_heard(struct hps_link *link, const struct hps_hdr *hdr)
+{
+	if (!!(hdr->flags & HPS_FLAG_HEARD) != link->tx_urgents)
+		return link->tx_waits;
+	link->tx_waits = false;
+	return true;
+}
 
 /* What holds for messages of every type; false ends the connection. */
 static bool hps_msg_check(struct hps_link *link, const struct hps_buf *buf)
@@ -471,6 +933,10 @@ static bool hps_msg_check(struct hps_link *link, const struct hps_buf *buf)
 		hps_msg_violation(link, CREDIT);
 		return false;
 	}
+	if (!hps_msg_heard(link, hdr)) {
+		hps_msg_violation(link, URGENT);
+		return false;
+	}
 	return true;
 }
 
@@ -492,7 +958,6 @@ void hps_msg_rx(struct hps_link *link, struct hps_buf *buf)
 		return;
 	if (!hps_msg_check(link, buf))
 		return;
-	link->gated = false;
 	link->conn.heard = jiffies;
 	if (!hps_msg_types[hdr->type].rx(link, buf))
 		hps_receives_again(link, buf);

@@ -21,7 +21,7 @@ struct rdma_cm_id;
  *	bottom halves off, taken inside hps_conn.lock
  * @ports: bound sockets by port number
  * @listeners: listening sockets, likewise: apart from the many that were accepted
- * @service_lock: guards the three below; may sleep
+ * @service_lock: guards the two below; may sleep
  * @service_users: listening sockets
  * @service: rdma_cm listeners, IPv4 and IPv6, while there are users: a cm_id
  *	holds its namespace, so none may be kept without one

@@ -13,16 +13,30 @@
  * @sk: the socket
  * @conn: its connection
  *
- * SO_RCVLOWAT counts unless the peer can send no more before something is read.
+ * SO_RCVLOWAT counts unless the peer can send no more before something is read. Of a
+ * message all of it has to be there, with the same exception.
  *
  * Context: any; a snapshot without hps_conn.lock.
  */
 bool hps_readable(struct sock *sk, struct hps_conn *conn)
 {
-	u32 avail = READ_ONCE(conn->rx_avail);
+	u32 avail = atomic_read(&conn->rx_avail);
 	int target = READ_ONCE(sk->sk_rcvlowat);
 
+	if (conn->records)
+		return atomic_read(&conn->rx_records) ||
+		       (avail && (READ_ONCE(conn->rx_parted) ||
+				  hps_record_stuck(conn)));
+	/* That byte is for recv(MSG_OOB). */
+	if (avail && hps_urgent_next(conn) && !sock_flag(sk, SOCK_URGINLINE))
+		avail--;
 	return avail && (avail >= target || conn->ops->rx_full(conn));
+}
+
+/* Room for a send, and nobody whose turn is before it? */
+static bool hps_writable(struct sock *sk, const struct hps_conn *conn)
+{
+	return __sk_stream_is_writeable(sk, 1) && !READ_ONCE(conn->tx_turn);
 }
 
 static __poll_t hps_poll_conn(struct sock *sk, struct hps_conn *conn)
@@ -31,18 +45,22 @@ static __poll_t hps_poll_conn(struct sock *sk, struct hps_conn *conn)
 
 	if (hps_readable(sk, conn))
 		mask |= EPOLLIN | EPOLLRDNORM;
+	if (READ_ONCE(conn->rx_urgent) == HPS_URGENT_HERE)
+		mask |= EPOLLPRI;
 	if (READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN)
 		return mask | EPOLLOUT | EPOLLWRNORM;
-	if (!sk_stream_is_writeable(sk)) {
+	/* As tcp_poll(): with TCP_NOTSENT_LOWAT, at half of it. */
+	if (!hps_writable(sk, conn)) {
 		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 		/*
 		 * Room made before the bits were set woke nobody; room noted
 		 * but not settled is settled at the next completion, which a
-		 * full queue still has to come.
+		 * full queue still has to come, or by the call that lowered the
+		 * limit.
 		 */
 		smp_mb__after_atomic();
-		if (!sk_stream_is_writeable(sk))
+		if (!hps_writable(sk, conn))
 			return mask;
 	}
 	return mask | EPOLLOUT | EPOLLWRNORM;
@@ -65,7 +83,8 @@ __poll_t hps_poll(struct file *file, struct socket *sock, poll_table *wait)
 
 	sock_poll_wait(file, sock, wait);
 
-	state = READ_ONCE(sk->sk_state);
+	/* Pairs with hps_sock_set_state(). */
+	state = smp_load_acquire(&sk->sk_state);
 	if (state == TCP_LISTEN)
 		return list_empty_careful(&hps_sk(sk)->queue.ready) ?
 		       0 : EPOLLIN | EPOLLRDNORM;

@@ -5,6 +5,8 @@
  * for in the hello. The rules of conflict are those of inet_csk_get_port().
  */
 #include <linux/hash.h>
+#include <linux/jhash.h>
+#include <linux/once.h>
 #include <linux/random.h>
 #include <net/ip.h>
 #include <net/tcp_states.h>
@@ -28,13 +30,18 @@ static bool hps_port_clash(const struct sock *sk, const struct in6_addr *ip,
 	const struct in6_addr *other_ip = &other->sk_v6_rcv_saddr;
 	bool v6only = ipv6_only_sock(sk), other_v6only = ipv6_only_sock(other);
 
-	if (sk == other)
+	/* Each type has ports of its own, as protocols have. */
+	if (sk == other || sk->sk_type != other->sk_type)
 		return false;
 	if (sk->sk_bound_dev_if && other->sk_bound_dev_if &&
 	    sk->sk_bound_dev_if != other->sk_bound_dev_if)
 		return false;
 	if (may_reuse && sk->sk_reuse && other->sk_reuse &&
 	    other->sk_state != TCP_LISTEN)
+		return false;
+	/* SO_REUSEPORT, of one user */
+	if (may_reuse && sk->sk_reuseport && other->sk_reuseport &&
+	    uid_eq(sk->sk_uid, other->sk_uid))
 		return false;
 	return hps_addr_covers(ip, v6only, other_ip, other_v6only) ||
 	       hps_addr_covers(other_ip, other_v6only, ip, v6only);
@@ -105,7 +112,8 @@ int hps_port_bind(struct sock *sk, const struct hps_addr *addr)
  * hps_port_recheck - may a bound socket listen?
  * @sk: the socket, in TCP_LISTEN already so that two cannot both pass
  *
- * SO_REUSEADDR lets sockets share a port, but only one of them may listen.
+ * SO_REUSEADDR lets sockets share a port, but only one of them may listen;
+ * with SO_REUSEPORT all may.
  *
  * Context: process, socket lock held. Return: 0 or -EADDRINUSE.
  */
@@ -141,7 +149,8 @@ bool hps_port_tuple_taken(struct sock *sk, const struct hps_addr *peer)
 	hlist_for_each_entry(other, hps_port_head(hn, port), port_node) {
 		struct sock *osk = &other->inet.sk;
 
-		if (osk != sk && other->inet.inet_num == port &&
+		if (osk != sk && osk->sk_type == sk->sk_type &&
+		    other->inet.inet_num == port &&
 		    osk->sk_state != TCP_CLOSE && osk->sk_state != TCP_LISTEN &&
 		    other->peer.port == peer->port &&
 		    ipv6_addr_equal(&other->peer.ip, &peer->ip) &&
@@ -235,11 +244,11 @@ void hps_port_unlisten(struct sock *sk)
 
 /* How well a listening socket fits: 0 not at all, more is better. */
 static int hps_port_score(const struct sock *sk, const struct in6_addr *ip,
-			  u16 port, int dif)
+			  u16 port, int type, int dif)
 {
 	const struct in6_addr *bound = &sk->sk_v6_rcv_saddr;
 
-	if (inet_sk(sk)->inet_num != port)
+	if (inet_sk(sk)->inet_num != port || sk->sk_type != type)
 		return 0;
 	if (sk->sk_bound_dev_if && sk->sk_bound_dev_if != dif)
 		return 0;
@@ -250,30 +259,51 @@ static int hps_port_score(const struct sock *sk, const struct in6_addr *ip,
 	       (ipv6_addr_v4mapped(bound) ? 2 : 0);
 }
 
+/* Of equals, which there are with SO_REUSEPORT, not to be chosen from outside. */
+static u32 hps_port_hash(const struct hps_addr *peer)
+{
+	static u32 secret __read_mostly;
+
+	get_random_once(&secret, sizeof(secret));
+	return __ipv6_addr_jhash(&peer->ip, secret ^ peer->port);
+}
+
 /**
  * hps_port_listener - who listens there?
  * @net: the namespace
  * @ip: the local address a request came to
  * @port: the port it names
+ * @type: the type of socket it is for
  * @dif: the interface it came in at
+ * @peer: where it came from: among sockets that fit as well as each other, those
+ *	of SO_REUSEPORT, it decides as on TCP
  *
- * Context: any. Return: the socket with a reference, or NULL.
+ * Context: process. Return: the socket with a reference, or NULL.
  */
 struct sock *hps_port_listener(struct net *net, const struct in6_addr *ip,
-			       u16 port, int dif)
+			       u16 port, int type, int dif,
+			       const struct hps_addr *peer)
 {
 	struct hps_net *hn = hps_net(net);
 	struct hps_sock *hsk;
 	struct sock *best = NULL;
+	u32 hash = hps_port_hash(peer);
 	int score, best_score = 0;
+	u32 equals = 0;
 
 	spin_lock_bh(&hn->port_lock);
 	hlist_for_each_entry(hsk, hps_port_listeners(hn, port), listen_node) {
-		score = hps_port_score(&hsk->inet.sk, ip, port, dif);
+		score = hps_port_score(&hsk->inet.sk, ip, port, type, dif);
 		if (score > best_score) {
 			best_score = score;
-			best = &hsk->inet.sk;
+			equals = 0;
 		}
+		if (!score || score < best_score)
+			continue;
+		/* The nth of them is taken with a probability of 1/n. */
+		equals++;
+		if (!reciprocal_scale(jhash_1word(equals, hash), equals))
+			best = &hsk->inet.sk;
 	}
 	if (best)
 		sock_hold(best);

@@ -9,9 +9,10 @@
  *   - asked for SO_KEEPALIVE.
  *
  * A probe is what the transport can send without taking anything at the other
- * end. How often it is repeated before the peer counts as dead is the
- * transport's business (the queue pair's timeout and retry count), so TCP_KEEPINTVL
- * and TCP_KEEPCNT have no effect.
+ * end. The transport repeats it by itself (the queue pair's timeout and retry
+ * count) and may give up first; TCP_KEEPINTVL times TCP_KEEPCNT, or
+ * TCP_USER_TIMEOUT, bounds how long an answer is waited for. The latter also
+ * bounds how long a peer that answers may take none of the data there is for it.
  */
 #include <net/tcp.h>
 
@@ -35,34 +36,121 @@ unsigned int hps_probe_idle(const struct sock *sk)
 	       READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_keepalive_time);
 }
 
-/* Jiffies of silence that the connection bears, 0 for any. */
+/**
+ * hps_probe_interval - TCP_KEEPINTVL of a socket
+ * @sk: the socket
+ *
+ * Context: any. Return: jiffies.
+ */
+unsigned int hps_probe_interval(const struct sock *sk)
+{
+	return READ_ONCE(hps_sk(sk)->keepintvl) ?:
+	       READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_keepalive_intvl);
+}
+
+/**
+ * hps_probe_count - TCP_KEEPCNT of a socket
+ * @sk: the socket
+ *
+ * Context: any.
+ */
+unsigned int hps_probe_count(const struct sock *sk)
+{
+	return READ_ONCE(hps_sk(sk)->keepcnt) ?:
+	       READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_keepalive_probes);
+}
+
+/* Does SO_KEEPALIVE count? */
+static bool hps_probe_keeps(const struct hps_conn *conn)
+{
+	return conn->sk && !conn->orphan && sock_flag(conn->sk, SOCK_KEEPOPEN);
+}
+
+/* Jiffies of silence after which the connection probes, 0 for never. */
 static unsigned int hps_probe_patience(const struct hps_conn *conn)
 {
-	if (conn->shut || conn->state == TCP_CLOSE || conn->state == TCP_SYN_SENT ||
-	    conn->state == TCP_SYN_RECV)
-		return 0;
 	if (conn->tx_unsent)
 		return HPS_PROBE_STALLED;
-	if (conn->sk && !conn->orphan && sock_flag(conn->sk, SOCK_KEEPOPEN))
-		return hps_probe_idle(conn->sk);
-	return 0;
+	return hps_probe_keeps(conn) ? hps_probe_idle(conn->sk) : 0;
+}
+
+/*
+ * When the peer counts as gone, 0 for never: TCP_USER_TIMEOUT after it last took
+ * of the data there is for it; without data, when probes were not answered for
+ * as long as TCP would repeat them, or for TCP_USER_TIMEOUT.
+ */
+static unsigned long hps_probe_deadline(const struct hps_conn *conn)
+{
+	unsigned long idle, interval, since, limit = conn->user_timeout;
+
+	if (conn->tx_unsent || conn->tx_unacked)
+		return limit ? (conn->progress + limit) ?: 1 : 0;
+	if (!hps_probe_keeps(conn))
+		return 0;
+	idle = hps_probe_idle(conn->sk);
+	interval = hps_probe_interval(conn->sk);
+	if (!limit)
+		limit = idle + interval * hps_probe_count(conn->sk);
+	since = time_after(conn->watched, conn->heard) ? conn->watched : conn->heard;
+	return (since + max(limit, idle + interval)) ?: 1;
+}
+
+/* Jiffies from now, 0 if that is past. */
+static unsigned long hps_probe_left(unsigned long when)
+{
+	return time_after(when, jiffies) ? when - jiffies : 0;
+}
+
+/* Jiffies until there is something to do, 0 for at once, -1 for never. */
+static long hps_probe_wait(const struct hps_conn *conn)
+{
+	unsigned long wait = LONG_MAX, when;
+
+	if (conn->shut || conn->state == TCP_CLOSE || hps_conn_opening(conn))
+		return -1;
+	when = hps_probe_patience(conn);
+	if (when)
+		wait = hps_probe_left(conn->heard + when);
+	when = hps_probe_deadline(conn);
+	if (when)
+		wait = min(wait, hps_probe_left(when));
+	return wait == LONG_MAX ? -1 : wait;
+}
+
+/* It is time: for the end, or for a probe. Returns when to come again, or -1. */
+static long hps_probe_act(struct hps_conn *conn)
+{
+	unsigned int patience = hps_probe_patience(conn);
+	unsigned long deadline = hps_probe_deadline(conn), wait = LONG_MAX;
+
+	if (deadline && !hps_probe_left(deadline)) {
+		hps_stat_inc(conn->hn, PEER_TIMEOUT);
+		hps_conn_shut(conn, ETIMEDOUT);
+		return -1;
+	}
+	if (patience && !hps_probe_left(conn->heard + patience)) {
+		/* What is under way does as well. */
+		if (conn->ops->tx_idle(conn)) {
+			hps_stat_inc(conn->hn, PROBE);
+			conn->ops->probe(conn);
+		}
+		wait = patience;
+	}
+	if (deadline)
+		wait = min(wait, hps_probe_left(deadline));
+	return wait;
 }
 
 static void hps_probe_timer(struct timer_list *t)
 {
 	struct hps_conn *conn = from_timer(conn, t, probe);
-	unsigned long silence, wait;
+	long wait;
 
 	spin_lock(&conn->lock);
-	wait = hps_probe_patience(conn);
-	silence = jiffies - conn->heard;
-	if (wait && silence < wait) {
-		wait -= silence;
-	} else if (wait && conn->ops->tx_idle(conn)) {
-		hps_stat_inc(conn->hn, PROBE);
-		conn->ops->probe(conn);
-	}
-	if (wait && !mod_timer(&conn->probe, jiffies + wait))
+	wait = hps_probe_wait(conn);
+	if (!wait)
+		wait = hps_probe_act(conn);
+	if (wait >= 0 && !mod_timer(&conn->probe, jiffies + wait))
 		hps_conn_get(conn);
 	spin_unlock(&conn->lock);
 	hps_conn_put(conn);
@@ -77,23 +165,37 @@ static void hps_probe_timer(struct timer_list *t)
 void hps_probe_init(struct hps_conn *conn)
 {
 	timer_setup(&conn->probe, hps_probe_timer, 0);
+	conn->watched = jiffies;
 }
 
 /**
- * hps_probe_arm - there may be a reason to probe now
+ * hps_probe_watch - SO_KEEPALIVE, or one of its times, counts from now on
  * @conn: locked
  *
- * Cheap if there was one before. Silence counts from when the peer was last heard
- * of; an unfounded call costs one run of the timer.
+ * Silence before it, which nobody asked about, counts as if it had lasted just long
+ * enough for the first probe.
+ */
+void hps_probe_watch(struct hps_conn *conn)
+{
+	/* One is under way, and its time goes on. */
+	if (!conn->ops->tx_idle(conn))
+		return;
+	conn->watched = jiffies;
+	if (hps_probe_keeps(conn))
+		conn->watched -= hps_probe_idle(conn->sk);
+}
+
+/**
+ * hps_probe_arm - there may be a reason to probe, or for an end to wait, now
+ * @conn: locked
+ *
+ * An unfounded call costs one run of the timer.
  */
 void hps_probe_arm(struct hps_conn *conn)
 {
-	unsigned int wait;
+	long wait = hps_probe_wait(conn);
 
-	if (timer_pending(&conn->probe))
-		return;
-	wait = hps_probe_patience(conn);
-	if (wait && !mod_timer(&conn->probe, jiffies + wait))
+	if (wait >= 0 && !timer_reduce(&conn->probe, jiffies + wait))
 		hps_conn_get(conn);
 }
 
@@ -110,7 +212,7 @@ void hps_probe_cancel(struct hps_conn *conn)
 }
 
 /**
- * hps_probe_changed - SO_KEEPALIVE or the time it waits was changed
+ * hps_probe_changed - SO_KEEPALIVE or a time that counts here was changed
  * @sk: the socket, locked
  *
  * Context: process.
@@ -122,6 +224,8 @@ void hps_probe_changed(struct sock *sk)
 	if (!conn)
 		return;
 	spin_lock_bh(&conn->lock);
+	conn->user_timeout = msecs_to_jiffies(hps_sk(sk)->user_timeout);
+	hps_probe_watch(conn);
 	/* At once, to count anew from what is there. */
 	if (!conn->ended && !mod_timer(&conn->probe, jiffies))
 		hps_conn_get(conn);

@@ -20,7 +20,7 @@ static void hps_proc_sock(struct seq_file *seq, struct hps_sock *hsk)
 	rcu_read_lock();
 	conn = rcu_dereference(hsk->conn);
 	if (conn) {
-		rx = READ_ONCE(conn->rx_avail);
+		rx = atomic_read(&conn->rx_avail);
 		tx = READ_ONCE(conn->tx_unsent) + READ_ONCE(conn->tx_unacked);
 	}
 	rcu_read_unlock();

@@ -8,6 +8,9 @@
  *
  *   receives posted = credits granted or about to be + HPS_CTRL_SLOTS
  *
+ * and as many more, once something is lent to the peer, as READDONE may come, and one for
+ * CANCELACK.
+ *
  * Receives are used in the order they were posted, and messages are numbered. So
  * message n goes into receive n, and the peer can be told "from n on they have
  * this size" (BUFFERS) while smaller ones are still posted. Nothing is taken
@@ -17,8 +20,9 @@
  * the window and HPS_CTRL_SLOTS. A step is taken only when no more credits than
  * the new window are granted or being read, so that is what can be needed in
  * place of small ones, whatever the peer sends next. Where SO_RCVBUF allows fewer
- * of the new size, one first waits for that (rx_wait), by posting less for DATA;
- * only with nothing unread, so that the peer has credits left and more to come.
+ * of the new size, one first waits for that (rx_wait), by posting less for DATA:
+ * with nothing unread, as then the peer has credits left and more to come; and for
+ * a reader that is behind, but not for long, as it may have read all it wants.
  * Documentation/formal/receives.pml has it checked.
  */
 #include "conn.h"
@@ -27,20 +31,31 @@
 #include "net.h"
 #include "param.h"
 #include "sock.h"
+#include "work.h"
 
 /* A step in size is by this factor: three from the smallest to the largest. */
 #define HPS_RECEIVE_STEP	8
 
+/* For a reader that is behind to catch up, so that larger ones can be had. */
+#define HPS_RECEIVE_WAIT	msecs_to_jiffies(20)
+#define HPS_RECEIVE_RETRY	HZ
+
 /* Buffers that a window takes, control messages included. */
-static u32 hps_receives_count(u32 window)
+static u32 hps_receives_count(const struct hps_link *link, u32 window)
 {
-	return window + HPS_CTRL_SLOTS;
+	return window + HPS_CTRL_SLOTS + link->rx_extra;
+}
+
+/* The buffer is not the link's any more, but still reserved. */
+static void hps_receives_drop(struct hps_link *link, struct hps_buf *buf)
+{
+	list_del_init(&buf->all);
+	link->rx_reserved -= buf->size;
 }
 
 static void hps_receives_free(struct hps_link *link, struct hps_buf *buf)
 {
-	list_del_init(&buf->all);
-	link->rx_reserved -= buf->size;
+	hps_receives_drop(link, buf);
 	hps_buf_unreserve(buf->size);
 	hps_buf_free(buf);
 }
@@ -90,9 +105,14 @@ static bool hps_receives_short(const struct hps_link *link)
 				credit->window);
 }
 
-/* Post what the window has room for, @buf first; what is left is a spare. */
+/*
+ * Post what the window has room for, @buf first, and tell the peer if it is time
+ * to; what is left is a spare.
+ */
 static void hps_receives_fill(struct hps_link *link, struct hps_buf *buf)
 {
+	if (link->conn.shut)
+		return;
 	while (hps_receives_short(link)) {
 		buf = hps_receives_swap(link, buf);
 		if (!buf || hps_receives_post(link, buf))
@@ -104,6 +124,7 @@ static void hps_receives_fill(struct hps_link *link, struct hps_buf *buf)
 		list_add(&buf->list, &link->rx_spare);
 	else if (buf)
 		hps_receives_free(link, buf);
+	hps_msg_credit(link);
 }
 
 /**
@@ -120,6 +141,14 @@ void hps_receives_again(struct hps_link *link, struct hps_buf *buf)
 		hps_receives_post(link, buf);
 }
 
+/* Unless it is planned already, which may be for sooner or later. */
+static void hps_receives_plan_work(struct hps_link *link)
+{
+	if (queue_delayed_work(hps_wq, &link->grow,
+			       link->rx_wait ? HPS_RECEIVE_WAIT : 0))
+		hps_conn_get(&link->conn);
+}
+
 /**
  * hps_receives_hold - a buffer holds DATA until hps_receives_consumed()
  * @link: locked
@@ -128,13 +157,13 @@ void hps_receives_again(struct hps_link *link, struct hps_buf *buf)
 void hps_receives_hold(struct hps_link *link, const struct hps_buf *buf)
 {
 	link->rx_held++;
-	if (buf->end == buf->size && buf->size == link->rx_size)
+	if (buf->end == buf->size && buf->size == link->rx_size &&
+	    buf->size < hps_tuned(&link->tuning, HPS_TUNE_BUF_SIZE))
 		link->rx_full = true;
 	/* A reader would see to it, but there may be none for long. */
 	if (link->credit.dry && (!link->rx_settled || link->rx_wait) &&
-	    link->conn.sk && !link->conn.shut &&
-	    queue_work(hps_wq, &link->grow))
-		hps_conn_get(&link->conn);
+	    link->conn.sk && !link->conn.shut)
+		hps_receives_plan_work(link);
 }
 
 /**
@@ -151,11 +180,40 @@ void hps_receives_consumed(struct hps_conn *conn, struct hps_buf *buf)
 		hps_buf_free(buf);
 		return;
 	}
-	link->rx_held--;
-	if (conn->shut)
+	if (buf->remote) {
+		list_add_tail(&buf->list, &link->rx_read);
+		hps_receives_read(link);
 		return;
+	}
+	link->rx_held--;
 	hps_receives_fill(link, buf);
-	hps_msg_credit(link);
+}
+
+/**
+ * hps_receives_read - tell the peer of what it offered and was read
+ * @link: locked
+ *
+ * As far as there are slots: when none is free this comes by again with the next
+ * completion.
+ */
+void hps_receives_read(struct hps_link *link)
+{
+	const struct hps_srcavail *src;
+	struct hps_buf *buf, *next;
+
+	if (link->rx_telling)
+		return;
+	link->rx_telling = true;
+	list_for_each_entry_safe(buf, next, &link->rx_read, list) {
+		src = buf->data + sizeof(struct hps_hdr);
+		if (hps_msg_readdone(link, be32_to_cpu(src->rkey)))
+			break;
+		list_del_init(&buf->list);
+		buf->remote = false;
+		link->rx_held--;
+		hps_receives_fill(link, buf);
+	}
+	link->rx_telling = false;
 }
 
 static void hps_receives_free_list(struct list_head *list)
@@ -163,6 +221,7 @@ static void hps_receives_free_list(struct list_head *list)
 	struct hps_buf *buf, *next;
 
 	list_for_each_entry_safe(buf, next, list, all) {
+		list_del(&buf->all);
 		hps_buf_unreserve(buf->size);
 		hps_buf_free(buf);
 	}
@@ -204,6 +263,21 @@ static void hps_receives_take(struct hps_link *link, struct list_head *list)
 	list_splice_tail_init(list, &link->rx_all);
 }
 
+/* Of the present size, all of @list; returns 0 or what posting said. */
+static int hps_receives_post_all(struct hps_link *link, struct list_head *list)
+{
+	struct hps_buf *buf;
+	int err = 0;
+
+	list_for_each_entry(buf, list, all) {
+		link->rx_reserved += buf->size;
+		if (!err)
+			err = hps_receives_post(link, buf);
+	}
+	list_splice_tail_init(list, &link->rx_all);
+	return err;
+}
+
 /**
  * hps_receives_setup - what a connection starts with
  * @link: with a queue pair
@@ -214,8 +288,7 @@ static void hps_receives_take(struct hps_link *link, struct list_head *list)
  */
 int hps_receives_setup(struct hps_link *link, struct ib_device *ibdev)
 {
-	u32 count = hps_receives_count(link->credit.window);
-	struct hps_buf *buf;
+	u32 count = hps_receives_count(link, link->credit.window);
 	LIST_HEAD(list);
 	int err;
 
@@ -223,34 +296,66 @@ int hps_receives_setup(struct hps_link *link, struct ib_device *ibdev)
 	if (err)
 		return err;
 	spin_lock_bh(&link->conn.lock);
-	hps_receives_take(link, &list);
-	while (!err && (buf = list_first_entry_or_null(&link->rx_spare,
-						       struct hps_buf, list))) {
-		list_del_init(&buf->list);
-		err = hps_receives_post(link, buf);
-	}
+	err = hps_receives_post_all(link, &list);
 	spin_unlock_bh(&link->conn.lock);
+	return err;
+}
+
+/**
+ * hps_receives_extra - post receives for READDONE and CANCELACK, if that was not done yet
+ * @link: established, entered
+ * @sk: its socket, locked
+ *
+ * Context: process, may sleep. Return: 0, -ENOMEM, or -ECONNRESET if the connection is
+ * ending.
+ */
+int hps_receives_extra(struct hps_link *link, struct sock *sk)
+{
+	u32 count = link->tx_offers_max + 1, size = link->rx_size;
+	LIST_HEAD(list);
+	int err;
+
+	if (link->rx_extra)
+		return 0;
+	if (!hps_sock_charge(sk, count * size, SK_MEM_RECV))
+		return -ENOMEM;
+	err = hps_receives_alloc(link, link->dev->ibdev, size, count, &list);
+	if (!err) {
+		spin_lock_bh(&link->conn.lock);
+		err = link->conn.shut ? -ECONNRESET :
+					hps_receives_post_all(link, &list);
+		if (!err)
+			link->rx_extra = count;
+		spin_unlock_bh(&link->conn.lock);
+	}
+	hps_receives_free_list(&list);
+	if (err)
+		sk_mem_uncharge(sk, count * size);
+	else
+		hps_sk(sk)->rx_charged += count * size;
 	return err;
 }
 
 /*
  * The plan, if it still holds: only the socket lock was held since. Takes the
- * buffers of @list.
+ * buffers of @list and leaves what they replace there, to be freed without the lock.
  */
 static bool hps_receives_apply(struct hps_link *link, u32 size, u32 window,
 			       struct list_head *list)
 {
 	struct hps_credit *credit = &link->credit;
 	struct hps_buf *buf, *next;
+	LIST_HEAD(old);
 
 	if (link->conn.shut)
 		return false;
-	if (size != link->rx_size && hps_receives_used(link) > window)
-		return false;
 	if (size != link->rx_size) {
+		if (hps_receives_used(link) > window)
+			return false;
 		list_for_each_entry_safe(buf, next, &link->rx_spare, list) {
-			list_del(&buf->list);
-			hps_receives_free(link, buf);
+			list_del_init(&buf->list);
+			hps_receives_drop(link, buf);
+			list_add(&buf->all, &old);
 		}
 		link->rx_size = size;
 		link->rx_from = link->rx_posted;
@@ -261,9 +366,9 @@ static bool hps_receives_apply(struct hps_link *link, u32 size, u32 window,
 	credit->dry = false;
 	link->rx_wait = 0;
 	hps_receives_take(link, list);
-	hps_receives_fill(link, NULL);
+	list_splice(&old, list);
 	hps_stat_inc(link->conn.hn, WINDOW_GROWN);
-	hps_msg_credit(link);
+	hps_receives_fill(link, NULL);
 	return true;
 }
 
@@ -273,7 +378,8 @@ static bool hps_receives_apply(struct hps_link *link, u32 size, u32 window,
  */
 static u32 hps_receives_next_size(const struct hps_link *link, u32 rcvbuf)
 {
-	u32 max = min(READ_ONCE(hps_buf_size), rcvbuf / (2 * HPS_WINDOW_MIN));
+	u32 max = min(hps_tuned(&link->tuning, HPS_TUNE_BUF_SIZE),
+		      rcvbuf / (2 * HPS_WINDOW_MIN));
 
 	if (!link->rx_full || link->rx_size >= max)
 		return link->rx_size;
@@ -287,12 +393,25 @@ static u32 hps_receives_max(const struct hps_link *link, u32 size, u32 rcvbuf)
 }
 
 /*
+ * Hold credits back for a step in size? A program that has just read may go on to;
+ * if it does not, it is not waited for again for a while.
+ */
+static bool hps_receives_waits(struct hps_link *link, bool reading)
+{
+	if (!link->rx_held)
+		return true;
+	if (!reading && link->rx_wait)
+		link->rx_retry = jiffies + HPS_RECEIVE_RETRY;
+	return reading && time_after_eq(jiffies, link->rx_retry);
+}
+
+/*
  * What to grow to, as far as SO_RCVBUF goes: larger buffers; where that has to
  * wait or is not asked for, more of them if the peer ran out. Returns false if
  * that is what there is, or later.
  */
-static bool hps_receives_plan(struct hps_link *link, u32 rcvbuf, u32 *size,
-			      u32 *window)
+static bool hps_receives_plan(struct hps_link *link, u32 rcvbuf, bool reading,
+			      u32 *size, u32 *window)
 {
 	struct hps_credit *credit = &link->credit;
 	u32 used = hps_receives_used(link), max, room;
@@ -302,22 +421,26 @@ static bool hps_receives_plan(struct hps_link *link, u32 rcvbuf, u32 *size,
 	/* What is being read has no end to wait for, so leave room beside it. */
 	room = min_t(u32, HPS_WINDOW_MIN, max - 1);
 	if (*size != link->rx_size && used + room <= max) {
-		*window = min(max, used + READ_ONCE(hps_quota));
+		*window = min(max, used + hps_tuned(&link->tuning, HPS_TUNE_QUOTA));
 		return true;
 	}
-	link->rx_wait = *size != link->rx_size && !link->rx_held ?
-			max - room : 0;
+	link->rx_wait = *size != link->rx_size &&
+			hps_receives_waits(link, reading) ? max - room : 0;
+	if (link->rx_wait && link->rx_held && !link->conn.shut)
+		hps_receives_plan_work(link);
 	*size = link->rx_size;
 	*window = min(hps_receives_max(link, link->rx_size, rcvbuf),
 		      credit->window * 2);
 	link->rx_settled = *window <= credit->window;
 	if (credit->dry && !link->rx_wait && !link->rx_settled)
 		return true;
-	/* If it had waited before. */
-	if (!link->conn.shut) {
-		hps_receives_fill(link, NULL);
-		hps_msg_credit(link);
+	/* Not again before there is another reason, which a reader looks for. */
+	if (!link->rx_wait) {
+		link->rx_full = false;
+		credit->dry = false;
 	}
+	/* If it had waited before. */
+	hps_receives_fill(link, NULL);
 	return false;
 }
 
@@ -330,25 +453,25 @@ static bool hps_receives_enlarge(struct hps_link *link, struct sock *sk,
 {
 	struct hps_credit *credit = &link->credit;
 	struct hps_conn *conn = &link->conn;
-	struct hps_device *dev;
 	LIST_HEAD(list);
 	bool done = false;
 	u32 count, bytes;
 
 	count = size == link->rx_size ? window - credit->window :
-					hps_receives_count(window);
+					hps_receives_count(link, window);
 	bytes = count * size;
 	if (!hps_sock_charge(sk, bytes, SK_MEM_RECV))
 		return false;
-	dev = hps_link_hold_device(link);
-	if (dev && !hps_receives_alloc(link, dev->ibdev, size, count, &list)) {
-		spin_lock_bh(&conn->lock);
-		done = hps_receives_apply(link, size, window, &list);
-		spin_unlock_bh(&conn->lock);
+	if (hps_link_enter(link)) {
+		if (!hps_receives_alloc(link, link->dev->ibdev, size, count,
+					&list)) {
+			spin_lock_bh(&conn->lock);
+			done = hps_receives_apply(link, size, window, &list);
+			spin_unlock_bh(&conn->lock);
+		}
+		hps_receives_free_list(&list);
+		hps_link_leave(link);
 	}
-	hps_receives_free_list(&list);
-	if (dev)
-		hps_device_put(dev);
 	if (done)
 		hps_sk(sk)->rx_charged += bytes;
 	else
@@ -356,24 +479,15 @@ static bool hps_receives_enlarge(struct hps_link *link, struct sock *sk,
 	return done;
 }
 
-/**
- * hps_receives_grow - hps_transport.grow
- * @conn: the connection
- * @sk: its socket, locked
- *
- * Context: process, may sleep.
- */
-void hps_receives_grow(struct hps_conn *conn, struct sock *sk)
+static void hps_receives_more(struct hps_link *link, struct sock *sk, bool reading)
 {
-	struct hps_link *link = hps_link(conn);
+	struct hps_conn *conn = &link->conn;
 	u32 size, window;
 	bool grow;
 
-	if (!READ_ONCE(link->rx_full) && !READ_ONCE(link->credit.dry) &&
-	    !READ_ONCE(link->rx_wait))
-		return;
 	spin_lock_bh(&conn->lock);
-	grow = hps_receives_plan(link, sk->sk_rcvbuf, &size, &window);
+	grow = hps_receives_plan(link, hps_sock_rcv_limit(sk), reading, &size,
+				 &window);
 	spin_unlock_bh(&conn->lock);
 	if (!grow || hps_receives_enlarge(link, sk, size, window))
 		return;
@@ -382,11 +496,24 @@ void hps_receives_grow(struct hps_conn *conn, struct sock *sk)
 	link->rx_full = false;
 	link->credit.dry = false;
 	link->rx_wait = 0;
-	if (!conn->shut) {
-		hps_receives_fill(link, NULL);
-		hps_msg_credit(link);
-	}
+	hps_receives_fill(link, NULL);
 	spin_unlock_bh(&conn->lock);
+}
+
+/**
+ * hps_receives_grow - hps_transport.grow
+ * @conn: the connection
+ * @sk: its socket, locked, from which something was read
+ *
+ * Context: process, may sleep.
+ */
+void hps_receives_grow(struct hps_conn *conn, struct sock *sk)
+{
+	struct hps_link *link = hps_link(conn);
+
+	if (READ_ONCE(link->rx_full) || READ_ONCE(link->credit.dry) ||
+	    READ_ONCE(link->rx_wait))
+		hps_receives_more(link, sk, true);
 }
 
 /**
@@ -394,26 +521,23 @@ void hps_receives_grow(struct hps_conn *conn, struct sock *sk)
  * @work: hps_link.grow
  *
  * The peer ran dry and its data is not being read. A program that waits for more
- * of it, by FIONREAD or MSG_PEEK, may have it, as far as SO_RCVBUF allows.
+ * of it, by FIONREAD or MSG_PEEK, may have it, as far as SO_RCVBUF allows; and what
+ * a reader was waited for is given up.
  *
  * Context: process, may sleep. Has a reference on the connection, as the teardown
  * does not wait for it: a socket's lock may be held for long.
  */
 void hps_receives_work(struct work_struct *work)
 {
-	struct hps_link *link = container_of(work, struct hps_link, grow);
+	struct hps_link *link = container_of(work, struct hps_link,
+					     grow.work);
 	struct hps_conn *conn = &link->conn;
-	struct sock *sk;
+	struct sock *sk = hps_conn_sock(conn);
 
-	spin_lock_bh(&conn->lock);
-	sk = conn->sk;
-	if (sk)
-		sock_hold(sk);
-	spin_unlock_bh(&conn->lock);
 	if (sk) {
 		lock_sock(sk);
 		if (hps_sk_conn(sk) == conn)
-			hps_receives_grow(conn, sk);
+			hps_receives_more(link, sk, false);
 		release_sock(sk);
 		sock_put(sk);
 	}
@@ -430,7 +554,7 @@ u32 hps_receives_mem(struct hps_conn *conn)
 {
 	struct hps_link *link = hps_link(conn);
 
-	return hps_receives_count(link->credit.window) * link->rx_size;
+	return hps_receives_count(link, link->credit.window) * link->rx_size;
 }
 
 /**
@@ -456,9 +580,9 @@ void hps_receives_unmap(struct hps_link *link)
 {
 	struct hps_buf *buf, *next;
 
-	list_for_each_entry_safe(buf, next, &link->early, list)
-		list_del_init(&buf->list);
 	list_for_each_entry_safe(buf, next, &link->rx_spare, list)
+		list_del_init(&buf->list);
+	list_for_each_entry_safe(buf, next, &link->rx_read, list)
 		list_del_init(&buf->list);
 	list_for_each_entry_safe(buf, next, &link->rx_all, all) {
 		list_del_init(&buf->all);

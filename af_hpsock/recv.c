@@ -1,17 +1,66 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * recvmsg(2): from the receive queue into the program's memory.
+ * From the receive queue, up to an urgent byte, to whoever reads: recvmsg(2) here,
+ * splice(2) in splice.c. They differ in where the bytes go, which a struct
+ * hps_reader says.
  *
  * Callers are serialised by the socket lock, and only they take bytes off the
  * queue, so what was found there stays while it is copied without
  * hps_conn.lock.
  */
 #include <linux/errqueue.h>
+#include <linux/mm.h>
 #include <linux/uio.h>
-#include <net/tcp_states.h>
+#include <net/busy_poll.h>
+#include <net/tcp.h>
 
+#include "compat.h"
 #include "conn.h"
+#include "fetch.h"
+#include "net.h"
+#include "read.h"
+#include "recv.h"
 #include "sock.h"
+
+#define HPS_SPIN_MISSES	4	/* in a row, after which it is worth it no more */
+#define HPS_SPIN_AGAIN	32	/* reads later, it may be */
+
+/**
+ * hps_recv_take - bytes at the head of a buffer are not needed there any more
+ * @conn: locked; the reader's socket is, too
+ * @buf: in the receive queue; gone if that was all of it
+ * @len: bytes
+ */
+void hps_recv_take(struct hps_conn *conn, struct hps_buf *buf, u32 len)
+{
+	bool remote = buf->remote;
+
+	buf->start += len;
+	if (buf->start != buf->end)
+		return;
+	list_del_init(&buf->list);
+	if (buf->fetched)
+		hps_fetch_uncharge(conn, buf);
+	conn->ops->consumed(conn, buf);
+	if (!remote)
+		return;
+	/* The last one may be what FINACK waits for. */
+	if (!--conn->rx_remote)
+		hps_stream_push(conn);
+}
+
+/**
+ * hps_recv_drop - take off the bytes at the head of the queue that nobody will read
+ * @conn: locked; the reader's socket is, too
+ */
+void hps_recv_drop(struct hps_conn *conn)
+{
+	for (; conn->rx_drop; conn->rx_drop--) {
+		WRITE_ONCE(conn->rx_read, conn->rx_read + 1);
+		hps_recv_take(conn, list_first_entry(&conn->rxq, struct hps_buf,
+						     list), 1);
+	}
+}
 
 /* The buffer behind @prev, the first one for NULL; NULL at the end. */
 static struct hps_buf *hps_recv_next(struct hps_conn *conn,
@@ -20,77 +69,181 @@ static struct hps_buf *hps_recv_next(struct hps_conn *conn,
 	struct list_head *pos = prev ? &prev->list : &conn->rxq;
 	struct hps_buf *buf = NULL;
 
+	/* Pairs with hps_conn_rx_data(): what counts is in the queue. */
+	if (!prev && atomic_read_acquire(&conn->rx_avail) &&
+	    !READ_ONCE(conn->rx_drop))
+		return list_first_entry(&conn->rxq, struct hps_buf, list);
+
 	spin_lock_bh(&conn->lock);
+	if (!prev)
+		hps_recv_drop(conn);
 	if (!list_is_last(pos, &conn->rxq))
 		buf = list_entry(pos->next, struct hps_buf, list);
+	/* What is lost, with all behind it, stays in the queue. */
+	if (buf && buf->remote && conn->rx_lost)
+		buf = NULL;
 	spin_unlock_bh(&conn->lock);
 	return buf;
 }
 
-static void hps_recv_consume(struct hps_conn *conn, struct hps_buf *buf,
+static void hps_recv_count(struct hps_conn *conn, u32 len)
+{
+	atomic_sub(len, &conn->rx_avail);
+	WRITE_ONCE(conn->rx_read, conn->rx_read + len);
+}
+
+/* As hps_recv_take(), of what counts; the connection is locked. */
+static void hps_recv_advance(struct hps_conn *conn, struct hps_buf *buf,
 			     u32 len)
 {
-	spin_lock_bh(&conn->lock);
-	buf->start += len;
-	WRITE_ONCE(conn->rx_avail, conn->rx_avail - len);
-	if (buf->start == buf->end) {
-		list_del_init(&buf->list);
-		conn->ops->consumed(conn, buf);
+	/* It came, but was not counted any more: hps_conn_lose(). */
+	if (buf->remote && conn->rx_lost)
+		atomic_add(len, &conn->rx_avail);
+	hps_recv_count(conn, len);
+	hps_urgent_read(conn);
+	hps_recv_take(conn, buf, len);
+}
+
+/* @all: or so it seemed; more may have been joined to it. */
+static void hps_recv_consume(struct hps_conn *conn, struct hps_buf *buf,
+			     u32 len, bool all)
+{
+	/*
+	 * A buffer that stays is the reader's but for its end. No urgent byte was
+	 * seen before @buf->end was: if there is one now, it comes later.
+	 */
+	if (!all && !buf->remote && !READ_ONCE(conn->rx_urgent)) {
+		buf->start += len;
+		hps_recv_count(conn, len);
+		return;
 	}
+	spin_lock_bh(&conn->lock);
+	hps_recv_advance(conn, buf, len);
 	spin_unlock_bh(&conn->lock);
 }
 
-/*
- * Copy what is there, up to @len bytes behind the first @skip; @skip is not 0
- * only for MSG_PEEK. Returns bytes, or -EFAULT if none could be copied.
- */
-static ssize_t hps_recv_some(struct hps_conn *conn, struct msghdr *msg,
-			     size_t len, size_t skip, int flags)
+/* Leave out the urgent byte at the head of the queue, if it still is one. */
+static void hps_recv_pass(struct hps_conn *conn, struct hps_buf *buf)
 {
-	struct hps_buf *buf = NULL;
+	spin_lock_bh(&conn->lock);
+	if (hps_urgent_next(conn))
+		hps_recv_advance(conn, buf, 1);
+	spin_unlock_bh(&conn->lock);
+}
+
+/* Hand over what is there. Returns bytes, or the reader's errno if it took none. */
+static ssize_t hps_recv_some(struct sock *sk, struct hps_conn *conn,
+			     struct hps_reader *r, size_t len)
+{
+	struct hps_buf *buf = hps_recv_next(conn, NULL);
+	bool peek = r->flags & MSG_PEEK;
+	u32 skip = r->off;
 	size_t total = 0;
 
-	while (total < len && (buf = hps_recv_next(conn, buf))) {
+	while (total < len && buf) {
 		/* Small messages may be joined to the buffer meanwhile. */
-		u32 n = smp_load_acquire(&buf->end) - buf->start;
-		void *from = buf->data + buf->start;
+		u32 there = smp_load_acquire(&buf->end) - buf->start, bound, n;
+		ssize_t taken;
 
-		if (skip >= n) {
-			skip -= n;
+		/* READDONE has no other order than that of the stream. */
+		if (skip >= there && buf->remote && !r->blind) {
+			taken = hps_fetch(sk, conn, buf, skip, r, 0);
+			if (taken < 0)
+				return total ?: taken;
+			buf = hps_recv_next(conn, NULL);
+			skip = r->off;
 			continue;
 		}
-		from += skip;
-		n = min_t(size_t, n - skip, len - total);
-		skip = 0;
-		if (!(flags & MSG_TRUNC)) {
-			size_t done = copy_to_iter(from, n, &msg->msg_iter);
-
-			if (done != n) {
-				iov_iter_revert(&msg->msg_iter, done);
-				return total ?: -EFAULT;
+		if (skip >= there) {
+			skip -= there;
+			buf = hps_recv_next(conn, buf);
+			continue;
+		}
+		n = min_t(size_t, there - skip, len - total);
+		bound = n;
+		if (unlikely(READ_ONCE(conn->rx_urgent))) {
+			bound = hps_urgent_bound(conn, r->off, n);
+			/* The urgent byte was superseded since @buf was found. */
+			if (READ_ONCE(conn->rx_drop)) {
+				buf = hps_recv_next(conn, NULL);
+				skip = r->off;
+				continue;
 			}
 		}
-		total += n;
-		if (flags & MSG_PEEK)
+		if (!bound && (total || r->copied))
+			break;
+		if (!bound && !sock_flag(sk, SOCK_URGINLINE)) {
+			if (peek) {
+				r->off++;
+				skip++;
+			} else {
+				hps_recv_pass(conn, buf);
+				buf = hps_recv_next(conn, NULL);
+			}
 			continue;
-		hps_recv_consume(conn, buf, n);
-		buf = NULL;
+		}
+		if (buf->remote && !r->blind) {
+			taken = hps_fetch(sk, conn, buf, skip, r, bound ?: n);
+			if (taken < 0)
+				return total ?: taken;
+			/* Not straight: it is in the queue now. */
+			if (!taken) {
+				buf = hps_recv_next(conn, NULL);
+				skip = r->off;
+				continue;
+			}
+		} else {
+			taken = r->take(r, buf->data + buf->start + skip,
+					bound ?: n);
+			if (taken < 0)
+				return total ?: taken;
+		}
+		total += taken;
+		r->stamp = buf->stamp;
+		if (peek) {
+			r->off += taken;
+			skip += taken;
+			sk_peek_offset_fwd(sk, taken);
+			continue;
+		}
+		sk_peek_offset_bwd(sk, taken);
+		hps_recv_consume(conn, buf, taken, taken == there);
+		buf = total < len ? hps_recv_next(conn, NULL) : NULL;
 	}
 	return total;
 }
 
-/* Is there a reason not to wait for more? */
-static bool hps_recv_over(const struct sock *sk)
+/* Is what would be read next the urgent byte? */
+static bool hps_recv_at_mark(struct hps_conn *conn, const struct hps_reader *r)
+{
+	return unlikely(READ_ONCE(conn->rx_urgent)) &&
+	       !hps_urgent_bound(conn, r->off, 1);
+}
+
+/**
+ * hps_recv_over - is there a reason not to wait for more?
+ * @sk: the socket
+ *
+ * Context: any; a snapshot.
+ */
+bool hps_recv_over(const struct sock *sk)
 {
 	return READ_ONCE(sk->sk_err) ||
 	       (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN) ||
 	       READ_ONCE(sk->sk_state) == TCP_CLOSE;
 }
 
-/* Nothing was read and nothing will come: the end, or an error. */
-static int hps_recv_end(struct sock *sk)
+/**
+ * hps_recv_end - nothing was read and nothing will come
+ * @sk: the socket, locked
+ *
+ * Return: 0 for the end, or the error that it was; once.
+ */
+int hps_recv_end(struct sock *sk)
 {
-	if (sock_flag(sk, SOCK_DONE))
+	const struct hps_conn *conn = hps_sk_conn(sk);
+
+	if (conn && READ_ONCE(conn->fin_rcvd) && !READ_ONCE(conn->rx_lost))
 		return 0;
 	if (sk->sk_err)
 		return sock_error(sk);
@@ -100,8 +253,61 @@ static int hps_recv_end(struct sock *sk)
 	return -ENOTCONN;
 }
 
-static int hps_recv_wait(struct sock *sk, struct hps_conn *conn, long *timeo,
-			 u32 seen)
+/* Is there anything to read, or to be told? A snapshot, without the lock. */
+static bool hps_recv_ready(struct sock *sk)
+{
+	const struct hps_conn *conn;
+	bool ready;
+
+	rcu_read_lock();
+	conn = rcu_dereference(hps_sk(sk)->conn);
+	ready = !conn || atomic_read(&conn->rx_avail) || hps_recv_over(sk);
+	rcu_read_unlock();
+	return ready;
+}
+
+/*
+ * SO_BUSY_POLL: wait for data without going to sleep, for so many microseconds.
+ * The completion queue is polled by softirq and shared, so it is the socket that
+ * is looked at. Where that was in vain a few times in a row it is left out, but for
+ * one read in so many: the peer may have become faster.
+ */
+static void hps_recv_spin(struct sock *sk)
+{
+	struct hps_sock *hsk = hps_sk(sk);
+	u8 missed = READ_ONCE(hsk->spin_missed);
+	unsigned long start;
+
+	if (missed >= HPS_SPIN_MISSES && missed % HPS_SPIN_AGAIN) {
+		WRITE_ONCE(hsk->spin_missed, missed + 1);
+		return;
+	}
+	start = busy_loop_current_time();
+	while (!hps_recv_ready(sk)) {
+		if (sk_busy_loop_timeout(sk, start) || need_resched() ||
+		    signal_pending(current)) {
+			WRITE_ONCE(hsk->spin_missed, missed + 1);
+			hps_stat_inc(hps_net(sock_net(sk)), SPIN_MISSED);
+			return;
+		}
+		cpu_relax();
+	}
+	WRITE_ONCE(hsk->spin_missed, 0);
+	hps_stat_inc(hps_net(sock_net(sk)), SPIN_HIT);
+}
+
+/**
+ * hps_recv_wait - wait for more to read
+ * @sk: the socket, locked
+ * @conn: its connection
+ * @timeo: jiffies to wait, which this takes from
+ * @seen: bytes that were there to be read and are not waited for
+ *
+ * Context: process, sleeps, without the lock; @sk may have another connection
+ * afterwards. Return: 0, also for no reason; or a negative errno.
+ */
+int hps_recv_wait(struct sock *sk, struct hps_conn *conn, long *timeo,
+		  u32 seen)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	int rc;
@@ -111,7 +317,7 @@ static int hps_recv_wait(struct sock *sk, struct hps_conn *conn, long *timeo,
 	add_wait_queue(sk_sleep(sk), &wait);
 	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	rc = sk_wait_event(sk, timeo,
-			   READ_ONCE(conn->rx_avail) != seen ||
+			   atomic_read(&conn->rx_avail) != seen ||
 			   rcu_access_pointer(hps_sk(sk)->conn) != conn ||
 			   hps_recv_over(sk), &wait);
 	sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
@@ -120,52 +326,237 @@ static int hps_recv_wait(struct sock *sk, struct hps_conn *conn, long *timeo,
 	return rc < 0 ? rc : 0;
 }
 
-static int hps_recv_locked(struct sock *sk, struct msghdr *msg, size_t len,
-			   int flags)
+/**
+ * hps_recv - read from a stream
+ * @sk: the socket, locked
+ * @r: who reads, how much, and where to
+ *
+ * Context: process, may sleep, without the lock. Return: bytes, 0 at the end of
+ * the stream, the reader's errno, or what hps_recvmsg() returns.
+ */
+ssize_t hps_recv(struct sock *sk, struct hps_reader *r)
 {
-	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
-	size_t target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
-	bool peek = flags & MSG_PEEK, over;
+	bool peek = r->flags & MSG_PEEK, over;
+	long timeo = r->timeo;
 	struct hps_conn *conn;
-	size_t copied = 0;
+	u32 avail, seen;
 	ssize_t n;
-	u32 avail;
 	int err;
 
 	if (sk->sk_state == TCP_LISTEN)
 		return -ENOTCONN;
-	if (flags & MSG_OOB)
-		return -EOPNOTSUPP;
 	for (;;) {
+		hps_fetch_turn(sk);
 		over = hps_recv_over(sk);
 		/* The queue is looked at after that: nothing follows an end. */
 		smp_rmb();
 		conn = hps_sk_conn(sk);
 		if (!conn)
-			return copied ?: hps_recv_end(sk);
+			return r->copied ?: hps_recv_end(sk);
 
-		avail = READ_ONCE(conn->rx_avail);
-		n = hps_recv_some(conn, msg, len - copied, peek ? copied : 0,
-				  flags);
-		if (n < 0)
-			return copied ?: n;
-		copied += n;
-		if (n && !peek)
+		/* SIGURG comes first. */
+		if (signal_pending(current) && !r->copied &&
+		    hps_recv_at_mark(conn, r))
+			return timeo ? sock_intr_errno(timeo) : -EAGAIN;
+		avail = atomic_read(&conn->rx_avail);
+		n = hps_recv_some(sk, conn, r, r->len - r->copied);
+		if (n < 0 && n != -ECONNRESET)
+			return r->copied ?: n;
+		if (n > 0)
+			r->copied += n;
+		if (r->parted)
+			return r->copied ?: -ECONNRESET;
+		if (n > 0 && !peek)
 			conn->ops->grow(conn, sk);
 		/* A read of nothing waits for data too, and so does TCP's. */
-		if (copied >= target || (!len && avail))
-			return copied;
+		if (r->copied >= r->target || (!r->len && avail))
+			return r->copied;
 
+		if (r->copied && hps_recv_at_mark(conn, r))
+			return r->copied;
 		if (over)
-			return copied ?: hps_recv_end(sk);
+			return r->copied ?: hps_recv_end(sk);
 		if (!timeo)
-			return copied ?: -EAGAIN;
+			return r->copied ?: -EAGAIN;
 		if (signal_pending(current))
-			return copied ?: sock_intr_errno(timeo);
-		err = hps_recv_wait(sk, conn, &timeo, peek ? avail : 0);
+			return r->copied ?: sock_intr_errno(timeo);
+		if (r->stuck)
+			seen = atomic_read(&conn->rx_avail);
+		else
+			seen = peek ? avail : 0;
+		err = hps_recv_wait(sk, conn, &timeo, seen);
 		if (err)
-			return copied ?: err;
+			return r->copied ?: err;
 	}
+}
+
+static ssize_t hps_recv_copy(struct hps_reader *reader, void *from, size_t len)
+{
+	struct hps_recv_msg *to = container_of(reader, struct hps_recv_msg,
+					       reader);
+
+	return hps_buf_to_iter(from, len, &to->msg->msg_iter) ?: len;
+}
+
+/* The program's memory, as far as it is in one piece. */
+static u32 hps_recv_pin(struct hps_reader *reader, u32 len,
+			struct hps_sink *sink)
+{
+	struct hps_recv_msg *to = container_of(reader, struct hps_recv_msg,
+					       reader);
+	struct iov_iter *iter = &to->msg->msg_iter;
+	unsigned long addr;
+	int nr;
+
+	if (!user_backed_iter(iter))
+		return 0;
+	len = min_t(size_t, len, iov_iter_single_seg_count(iter));
+	if (len < HPS_FETCH_DIRECT)
+		return 0;
+	addr = hps_iter_addr(iter);
+	sink->off = offset_in_page(addr);
+	nr = DIV_ROUND_UP(sink->off + len, PAGE_SIZE);
+	sink->pages = kvmalloc_array(nr, sizeof(*sink->pages), GFP_KERNEL);
+	if (!sink->pages)
+		return 0;
+	nr = pin_user_pages_fast(addr, nr, FOLL_WRITE, sink->pages);
+	if (nr <= 0) {
+		kvfree(sink->pages);
+		return 0;
+	}
+	sink->nr = nr;
+	sink->len = min_t(size_t, len, nr * PAGE_SIZE - sink->off);
+	return sink->len;
+}
+
+static void hps_recv_unpin(struct hps_reader *reader, struct hps_sink *sink,
+			   u32 done)
+{
+	struct hps_recv_msg *to = container_of(reader, struct hps_recv_msg,
+					       reader);
+
+	unpin_user_pages_dirty_lock(sink->pages, sink->nr, true);
+	kvfree(sink->pages);
+	iov_iter_advance(&to->msg->msg_iter, done);
+}
+
+/**
+ * hps_recv_discard - hps_reader.take: unseen
+ * @reader: the reader
+ * @from: bytes that nobody wants
+ * @len: how many
+ *
+ * Return: @len.
+ */
+ssize_t hps_recv_discard(struct hps_reader *reader, void *from, size_t len)
+{
+	return len;
+}
+
+/**
+ * hps_recv_msg_init - read into a program's memory
+ * @to: the reader
+ * @msg: the memory
+ * @len: bytes of it
+ * @flags: MSG_PEEK, MSG_TRUNC to discard
+ */
+void hps_recv_msg_init(struct hps_recv_msg *to, struct msghdr *msg, size_t len,
+		       int flags)
+{
+	*to = (struct hps_recv_msg){
+		.reader.take = flags & MSG_TRUNC ? hps_recv_discard :
+						   hps_recv_copy,
+		.reader.pin = hps_recv_pin,
+		.reader.unpin = hps_recv_unpin,
+		.reader.blind = flags & MSG_TRUNC,
+		.reader.len = len,
+		.reader.flags = flags,
+		.msg = msg,
+	};
+}
+
+/**
+ * hps_recv_errqueue - recvmsg(MSG_ERRQUEUE)
+ * @sk: the socket
+ * @msg: where to
+ * @len: bytes
+ *
+ * Return: as sock_recv_errqueue().
+ */
+int hps_recv_errqueue(struct sock *sk, struct msghdr *msg, size_t len)
+{
+	bool v6 = hps_sk(sk)->local.v6;
+
+	return sock_recv_errqueue(sk, msg, len, v6 ? SOL_IPV6 : SOL_IP,
+				  v6 ? IPV6_RECVERR : IP_RECVERR);
+}
+
+/**
+ * hps_recv_stamp - SO_TIMESTAMP and its relatives, as tcp_recv_timestamp() has them
+ * @sk: the socket
+ * @msg: to be told, if it asked for that
+ * @stamp: when it was, 0 for unknown
+ */
+void hps_recv_stamp(const struct sock *sk, struct msghdr *msg, ktime_t stamp)
+{
+	struct scm_timestamping_internal tss = {};
+	bool wide = sock_flag(sk, SOCK_TSTAMP_NEW);
+	u32 flags = READ_ONCE(sk->sk_tsflags);
+	struct timespec64 ts;
+
+	/* Most programs do not ask, and to split it up takes a division. */
+	if (!stamp || (!sock_flag(sk, SOCK_RCVTSTAMP) && !flags))
+		return;
+	ts = ktime_to_timespec64(stamp);
+	if (sock_flag(sk, SOCK_RCVTSTAMPNS) && wide) {
+		struct __kernel_timespec kts = { ts.tv_sec, ts.tv_nsec };
+
+		put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMPNS_NEW, sizeof(kts),
+			 &kts);
+	} else if (sock_flag(sk, SOCK_RCVTSTAMPNS)) {
+		struct __kernel_old_timespec old = { ts.tv_sec, ts.tv_nsec };
+
+		put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMPNS_OLD, sizeof(old),
+			 &old);
+	} else if (sock_flag(sk, SOCK_RCVTSTAMP) && wide) {
+		struct __kernel_sock_timeval tv = {
+			ts.tv_sec, ts.tv_nsec / NSEC_PER_USEC
+		};
+
+		put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMP_NEW, sizeof(tv), &tv);
+	} else if (sock_flag(sk, SOCK_RCVTSTAMP)) {
+		struct __kernel_old_timeval tv = {
+			ts.tv_sec, ts.tv_nsec / NSEC_PER_USEC
+		};
+
+		put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMP_OLD, sizeof(tv), &tv);
+	}
+
+	if (!(flags & SOF_TIMESTAMPING_SOFTWARE) ||
+	    (flags & HPS_STAMP_FILTER &&
+	     !(flags & SOF_TIMESTAMPING_RX_SOFTWARE)))
+		return;
+	tss.ts[0] = ts;
+	if (wide)
+		put_cmsg_scm_timestamping64(msg, &tss);
+	else
+		put_cmsg_scm_timestamping(msg, &tss);
+}
+
+/* How much is left, for TCP_INQ and io_uring; 1 if that is the end. */
+static void hps_recv_inq(struct sock *sk, struct msghdr *msg)
+{
+	struct hps_conn *conn;
+
+	msg->msg_inq = 0;
+	rcu_read_lock();
+	conn = rcu_dereference(hps_sk(sk)->conn);
+	if (conn) {
+		msg->msg_inq = atomic_read(&conn->rx_avail);
+		if (!msg->msg_inq && READ_ONCE(conn->fin_rcvd))
+			msg->msg_inq = 1;
+	}
+	rcu_read_unlock();
 }
 
 /**
@@ -173,22 +564,49 @@ static int hps_recv_locked(struct sock *sk, struct msghdr *msg, size_t len,
  * @sock: the socket
  * @msg: where to
  * @len: bytes
- * @flags: MSG_DONTWAIT, MSG_PEEK, MSG_WAITALL, MSG_TRUNC (discard),
- *	MSG_ERRQUEUE
+ * @flags: MSG_DONTWAIT, MSG_PEEK, MSG_WAITALL, MSG_TRUNC (discard), MSG_OOB,
+ *	MSG_ERRQUEUE (completions of MSG_ZEROCOPY)
  *
  * Context: process, may sleep. Return: bytes, 0 at the end of the stream,
  * -ENOTCONN, -EAGAIN, -ECONNRESET, -ETIMEDOUT, -ENETDOWN, -EINTR,
- * -ERESTARTSYS, -EFAULT, -EOPNOTSUPP for MSG_OOB.
+ * -ERESTARTSYS, -EFAULT; for MSG_OOB as hps_urgent_recv().
  */
 int hps_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
 {
+	struct hps_recv_msg to;
 	struct sock *sk = sock->sk;
+	bool inq;
 	int ret;
 
 	if (flags & MSG_ERRQUEUE)
-		return sock_recv_errqueue(sk, msg, len, SOL_IP, IP_RECVERR);
+		return hps_recv_errqueue(sk, msg, len);
+	hps_recv_msg_init(&to, msg, len, flags);
+	if (sk_can_busy_loop(sk) &&
+	    READ_ONCE(sk->sk_state) == TCP_ESTABLISHED &&
+	    !(flags & MSG_DONTWAIT) && !hps_recv_ready(sk))
+		hps_recv_spin(sk);
 	lock_sock(sk);
-	ret = hps_recv_locked(sk, msg, len, flags);
+	inq = hps_sk(sk)->inq;
+	if (inq)
+		msg->msg_get_inq = 1;
+	if (flags & MSG_OOB && sk->sk_state != TCP_LISTEN) {
+		ret = hps_urgent_recv(sk, msg, len, flags);
+	} else {
+		to.reader.timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
+		to.reader.target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
+		/* SO_PEEK_OFF, -1 if it is not set */
+		if (flags & MSG_PEEK)
+			to.reader.off = max(sk_peek_offset(sk, flags), 0);
+		ret = hps_recv(sk, &to.reader);
+	}
 	release_sock(sk);
+	if (ret < 0)
+		return ret;
+	hps_recv_stamp(sk, msg, to.reader.stamp);
+	if (msg->msg_get_inq)
+		hps_recv_inq(sk, msg);
+	if (inq)
+		put_cmsg(msg, SOL_TCP, TCP_CM_INQ, sizeof(msg->msg_inq),
+			 &msg->msg_inq);
 	return ret;
 }

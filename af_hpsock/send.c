@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sendmsg(2): from the program's memory into the send queue.
+ * sendmsg(2): from the program's memory into the send queue, by a copy; as pages
+ * that are lent to the peer, if there are many; or, with MSG_ZEROCOPY and splice(2), as
+ * references to pages.
+ *
+ * SOCK_SEQPACKET differs in that each piece has a head in front of it (record.c), that
+ * a message is queued as a whole once there is room for any of it, unless it is larger
+ * than SO_SNDBUF, and that one which is not finished is taken back.
  *
  * Callers are serialised by the socket lock. The last buffer of the queue is
  * filled without hps_conn.lock, behind its end, marked busy so that completions
@@ -9,23 +15,33 @@
 #include <linux/uio.h>
 #include <net/tcp_states.h>
 
+#include <linux/hpsock.h>
+
 #include "conn.h"
+#include "lent.h"
 #include "param.h"
 #include "sock.h"
+#include "wait.h"
 
-/* The last buffer of the queue if it has room, marked busy. */
+/* The last buffer of the queue if it has room, or a spare one; marked busy. */
 static struct hps_buf *hps_send_tail(struct hps_conn *conn)
 {
 	struct hps_buf *buf = NULL;
 
 	spin_lock_bh(&conn->lock);
-	if (!conn->shut && !list_empty(&conn->txq)) {
+	if (conn->shut)
+		goto unlock;
+	if (!list_empty(&conn->txq))
 		buf = list_last_entry(&conn->txq, struct hps_buf, list);
-		if (buf->end < buf->size)
-			buf->busy = true;
-		else
-			buf = NULL;
+	if (!buf || hps_conn_filled(conn, buf)) {
+		buf = list_first_entry_or_null(&conn->tx_spare, struct hps_buf,
+					       list);
+		if (buf)
+			list_move_tail(&buf->list, &conn->txq);
 	}
+	if (buf)
+		buf->busy = true;
+unlock:
 	spin_unlock_bh(&conn->lock);
 	return buf;
 }
@@ -63,57 +79,394 @@ static struct hps_buf *hps_send_buf(struct sock *sk, struct hps_conn *conn,
 	return buf;
 }
 
-/* Copy once; returns the bytes taken, -ENOMEM to wait, or -EFAULT. */
-static ssize_t hps_send_some(struct sock *sk, struct hps_conn *conn,
-			     struct msghdr *msg, bool more)
-{
-	size_t room = sk->sk_sndbuf - sk->sk_wmem_queued, len;
-	struct hps_buf *buf;
-	bool ok;
+/* One call of sendmsg(2). */
+struct hps_send_call {
+	struct msghdr *msg;
+	struct ubuf_info *uarg;	/* MSG_ZEROCOPY: to be told; or NULL */
+	bool gather;		/* pages may be sent from where they are */
+	bool lend;		/* the peer may read them there */
+	size_t lend_from;	/* from so many bytes on */
+	bool copied;		/* and were not, at least in part */
+	bool record;		/* a message of SOCK_SEQPACKET */
+	bool whole;		/* all of it fits in SO_SNDBUF */
+	bool begun;		/* some of it is queued */
+	bool turn;		/* and nobody else queues anything */
+	u32 mode;		/* enum hpsock_zcopy, the same for all of it */
+	struct hps_conn *waited; /* where it is to be waited for that, referenced */
+	long timeo;
+	size_t sent;		/* bytes so far */
+};
 
-	buf = hps_send_buf(sk, conn, msg_data_left(msg));
+/* Bytes in front of a piece. */
+static u32 hps_send_head_len(const struct hps_send_call *call)
+{
+	return call->record ? sizeof(struct hps_record) : 0;
+}
+
+/* The head of a piece of @len bytes, which were just taken from the program. */
+static void hps_send_fill_head(const struct hps_send_call *call,
+			       struct hps_buf *buf, u32 len)
+{
+	bool last = msg_data_left(call->msg) == 0;
+	u8 flags = 0;
+
+	if (last)
+		flags = HPS_RECORD_END;
+	if (last && call->msg->msg_flags & MSG_EOR)
+		flags |= HPS_RECORD_EOR;
+	hps_record_fill(buf->data + buf->end, len, flags);
+}
+
+/* A buffer with room for the head of what follows as pages; false without memory. */
+static bool hps_send_head(struct sock *sk, struct hps_conn *conn,
+			  const struct hps_send_call *call)
+{
+	if (call->record)
+		conn->tx_head = hps_send_buf(sk, conn, 0);
+	return !call->record || conn->tx_head;
+}
+
+/* It is not needed, unless it was queued. */
+static void hps_send_head_done(struct hps_conn *conn)
+{
+	if (!conn->tx_head)
+		return;
+	spin_lock_bh(&conn->lock);
+	conn->tx_head->busy = false;
+	conn->tx_head = NULL;
+	spin_unlock_bh(&conn->lock);
+}
+
+/* Memory whose pages can be had. */
+static bool hps_send_has_pages(const struct iov_iter *iter)
+{
+	return user_backed_iter(iter) || iov_iter_is_bvec(iter);
+}
+
+/* How many bytes could go in one piece? */
+static size_t hps_send_piece(const struct iov_iter *iter)
+{
+	return iov_iter_is_bvec(iter) ? iov_iter_count(iter) :
+					iov_iter_single_seg_count(iter);
+}
+
+/* How many bytes may be queued? As TCP's last segment, a small write is not cut. */
+static size_t hps_send_room(const struct sock *sk)
+{
+	ssize_t room = sk->sk_sndbuf - sk->sk_wmem_queued;
+
+	return max_t(ssize_t, room, PAGE_SIZE);
+}
+
+/* Take up to @max pages of @len bytes; returns the bytes taken, or -EFAULT for none. */
+static ssize_t hps_send_take(struct hps_gather *gather, struct iov_iter *iter,
+			     size_t len, u32 max)
+{
+	struct page *pages[HPS_GATHER_MAX];
+	size_t total = 0, off;
+	ssize_t n, i;
+
+	while (total < len && gather->nr < max) {
+		n = iov_iter_get_pages2(iter, pages, len - total,
+					max - gather->nr, &off);
+		if (n <= 0)
+			return total ?: n;
+		total += n;
+		for (i = 0; n; i++, gather->nr++, off = 0) {
+			u32 part = min_t(size_t, n, PAGE_SIZE - off);
+
+			gather->frag[gather->nr].page = pages[i];
+			gather->frag[gather->nr].off = off;
+			gather->frag[gather->nr].len = part;
+			n -= part;
+		}
+	}
+	return total;
+}
+
+/* What the page allocator did not give out by the page, nobody can hold on to. */
+static bool hps_send_holdable(const struct hps_gather *gather)
+{
+	u32 i;
+
+	for (i = 0; i < gather->nr; i++)
+		if (!sendpage_ok(gather->frag[i].page))
+			return false;
+	return true;
+}
+
+/*
+ * How many bytes are worth it to be sent from where they are? As much as a message
+ * holds (those of a young connection are shorter), of a program's memory what is in
+ * one piece.
+ */
+static size_t hps_send_worth(struct sock *sk, const struct hps_conn *conn,
+			     const struct iov_iter *iter)
+{
+	size_t min_len = hps_tuned(&hps_sk(sk)->tuning, HPS_TUNE_GATHER_MIN);
+	size_t fit = READ_ONCE(conn->tx_msg_max);
+	size_t len = hps_send_piece(iter);
+
+	if (fit < min_len)
+		fit = (HPS_GATHER_MAX - 1) * PAGE_SIZE;
+	/* A rest is not worth a copy either. */
+	if (len > fit && len - fit < min_len)
+		fit = len;
+	len = min3(len, hps_send_room(sk), fit);
+	return len < min_len ? 0 : len;
+}
+
+/*
+ * Queue pages instead of a copy. Returns the bytes taken, -EFAULT, or 0 if they are
+ * to be copied after all.
+ */
+static ssize_t hps_send_pages(struct sock *sk, struct hps_conn *conn,
+			      struct hps_send_call *call)
+{
+	u32 max = min_t(u32, conn->ops->gather_max(conn), HPS_GATHER_MAX);
+	struct iov_iter *iter = &call->msg->msg_iter;
+	size_t len = hps_send_worth(sk, conn, iter);
+	struct hps_gather *gather;
+	ssize_t taken;
+
+	if (!max || !len)
+		return 0;
+	gather = kmalloc(struct_size(gather, frag, max),
+			 GFP_KERNEL | __GFP_NOWARN);
+	if (!gather)
+		return 0;
+	gather->nr = 0;
+	gather->uarg = call->uarg;
+	if (gather->uarg)
+		net_zcopy_get(gather->uarg);
+	taken = hps_send_take(gather, iter, len, max);
+	if (taken > 0 && conn->tx_head)
+		hps_send_fill_head(call, conn->tx_head, taken);
+	if (taken > 0 && hps_send_holdable(gather) &&
+	    conn->ops->tx_gather(conn, gather))
+		return taken;
+	hps_gather_put(gather);
+	if (taken < 0)
+		return taken;
+	iov_iter_revert(iter, taken);
+	return 0;
+}
+
+/* @len bytes more are in the queue; the connection is locked. */
+static void hps_send_queued(struct sock *sk, struct hps_conn *conn,
+			    const struct hps_send_call *call, u32 len)
+{
+	struct msghdr *msg = call->msg;
+
+	sk_wmem_queued_add(sk, len);
+	/* MSG_MORE is about bytes of a stream. */
+	conn->corked = hps_sk(sk)->cork ||
+		       (msg->msg_flags & MSG_MORE && !call->record);
+	if (msg->msg_flags & MSG_OOB && !msg_data_left(msg))
+		hps_urgent_mark(conn);
+	if (!conn->tx_blocked || conn->tx_urgent)
+		hps_stream_push(conn);
+}
+
+/* Copy once; returns the bytes taken, -ENOMEM to wait, or -EFAULT. */
+static ssize_t hps_send_copy(struct sock *sk, struct hps_conn *conn,
+			     struct hps_send_call *call)
+{
+	struct msghdr *msg = call->msg;
+	u32 head = hps_send_head_len(call);
+	struct hps_buf *buf;
+	size_t len;
+	int err;
+
+	buf = hps_send_buf(sk, conn, msg_data_left(msg) + head);
 	if (!buf)
 		return -ENOMEM;
-	/* As TCP's last segment, a small write is not cut at the limit. */
-	room = max(room, PAGE_SIZE);
-	len = min3(msg_data_left(msg), room, (size_t)(buf->size - buf->end));
-	ok = copy_from_iter_full(buf->data + buf->end, len, &msg->msg_iter);
+	len = min3(msg_data_left(msg), hps_send_room(sk),
+		   (size_t)(buf->size - buf->end - head));
+	err = hps_buf_from_iter(buf->data + buf->end + head, len,
+				&msg->msg_iter);
+	if (head && !err)
+		hps_send_fill_head(call, buf, len);
 
 	spin_lock_bh(&conn->lock);
 	buf->busy = false;
-	if (ok) {
-		buf->end += len;
-		conn->tx_unsent += len;
-		sk_wmem_queued_add(sk, len);
-		conn->corked = hps_sk(sk)->cork || more;
-		hps_stream_push(conn);
+	if (!err) {
+		buf->end += head + len;
+		hps_stream_queued(conn, head + len);
+		hps_send_queued(sk, conn, call, head + len);
 	}
 	spin_unlock_bh(&conn->lock);
-	return ok ? len : -EFAULT;
+	call->copied = true;
+	return err ?: len;
 }
 
-static int hps_send_wait(struct sock *sk, long *timeo)
+/* Until its end nobody else queues anything, nor is FIN sent. */
+static void hps_send_take_turn(struct hps_conn *conn,
+			       struct hps_send_call *call)
 {
+	WRITE_ONCE(conn->tx_turn, true);
+	hps_conn_get(conn);
+	call->waited = conn;
+}
+
+/* Many bytes are worth it that the peer reads them. As TCP's, the limit grows. */
+static ssize_t hps_send_lent(struct sock *sk, struct hps_conn *conn,
+			     struct hps_send_call *call)
+{
+	struct iov_iter *iter = &call->msg->msg_iter;
+	struct hps_lent *lent;
+	u32 len, refused;
+	bool waited;
+
+	/* Of another connection than before nobody would wait. */
+	if (call->mode == HPSOCK_ZCOPY_WAIT && !call->gather &&
+	    (!call->timeo || (call->waited && call->waited != conn)))
+		return 0;
+	lent = hps_lent_get(sk, conn, iter,
+			    min(hps_send_room(sk), hps_send_piece(iter)),
+			    call->uarg, call->gather, call->mode, &refused);
+	if (!lent) {
+		call->lend_from = call->sent + refused;
+		return 0;
+	}
+	/* Afterwards it may be gone. */
+	len = lent->len;
+	waited = lent->waited;
+	if (conn->tx_head)
+		hps_send_fill_head(call, conn->tx_head, len);
+	if (conn->ops->tx_lend(conn, lent)) {
+		if (waited && !call->waited)
+			hps_send_take_turn(conn, call);
+		hps_sock_grow_sndbuf(sk);
+		return len;
+	}
+	iov_iter_revert(iter, len);
+	hps_lent_put(lent);
+	return 0;
+}
+
+/* As one of them. */
+static ssize_t hps_send_some(struct sock *sk, struct hps_conn *conn,
+			     struct hps_send_call *call)
+{
+	bool lend = call->lend && call->sent >= call->lend_from &&
+		    msg_data_left(call->msg) >= HPS_LENT_MIN;
+	ssize_t n = 0;
+
+	if ((lend || call->gather) && !hps_send_head(sk, conn, call))
+		return -ENOMEM;
+	if (lend)
+		n = hps_send_lent(sk, conn, call);
+	if (!n && call->gather)
+		n = hps_send_pages(sk, conn, call);
+	hps_send_head_done(conn);
+	if (!n)
+		return hps_send_copy(sk, conn, call);
+	if (n < 0)
+		return n;
+	spin_lock_bh(&conn->lock);
+	hps_send_queued(sk, conn, call, n + hps_send_head_len(call));
+	spin_unlock_bh(&conn->lock);
+	return n;
+}
+
+/* As much as was taken ends here, with an urgent byte if it is still to be sent. */
+static void hps_send_cut(struct sock *sk, const struct msghdr *msg)
+{
+	struct hps_conn *conn = hps_sk_conn(sk);
+
+	/* The last byte in the queue may be another's. */
+	if (!(msg->msg_flags & MSG_OOB) || !conn || conn->tx_turn)
+		return;
+	spin_lock_bh(&conn->lock);
+	hps_urgent_mark(conn);
+	hps_stream_push(conn);
+	spin_unlock_bh(&conn->lock);
+}
+
+/* @full: the socket's limit is reached; otherwise pages are missing. */
+static int hps_send_wait(struct sock *sk, struct hps_conn *conn, bool full,
+			 long *timeo)
+{
+	/* Nothing would fill up what a cork holds back. */
+	spin_lock_bh(&conn->lock);
+	hps_stream_flush(conn);
+	spin_unlock_bh(&conn->lock);
+
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	/* What completed before the bit was set would wake nobody. */
 	smp_mb__after_atomic();
 	hps_sock_reap(sk);
+	if (full && sk_stream_memory_free(sk))
+		return 0;
 	return sk_stream_wait_memory(sk, timeo);
 }
 
-static int hps_send_locked(struct sock *sk, struct msghdr *msg)
+/* A connection may have come to its end meanwhile, and a new one be made. */
+static struct hps_conn *hps_send_conn(struct sock *sk)
 {
-	long timeo = sock_sndtimeo(sk, msg->msg_flags & MSG_DONTWAIT);
-	bool more = msg->msg_flags & MSG_MORE;
+	if ((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT))
+		return hps_sk_conn(sk);
+	return NULL;
+}
+
+static void hps_send_end_turn(struct sock *sk, struct hps_send_call *call)
+{
+	struct hps_conn *conn = call->waited;
+
+	if (!call->turn)
+		return;
+	call->waited = NULL;
+	hps_wait_turn_over(sk, conn);
+	hps_conn_put(conn);
+}
+
+/* The message that was begun will not be finished. */
+static void hps_send_abort(struct sock *sk, struct hps_send_call *call)
+{
+	struct hps_conn *conn = hps_send_conn(sk);
+	struct hps_buf *buf;
+
+	/* Of another connection the peer has none of it. */
+	if (!call->begun || !conn || (call->turn && call->waited != conn))
+		return;
+	buf = hps_send_buf(sk, conn, sizeof(struct hps_record));
+	spin_lock_bh(&conn->lock);
+	if (buf) {
+		hps_record_fill(buf->data + buf->end, 0, HPS_RECORD_ABORT);
+		buf->busy = false;
+		buf->end += sizeof(struct hps_record);
+		hps_stream_queued(conn, sizeof(struct hps_record));
+		hps_send_queued(sk, conn, call, sizeof(struct hps_record));
+	} else {
+		/* What would come next would be taken for the rest of it. */
+		hps_conn_shut(conn, ENOBUFS);
+	}
+	spin_unlock_bh(&conn->lock);
+}
+
+/* May more be queued? */
+static bool hps_send_full(const struct sock *sk,
+			  const struct hps_send_call *call)
+{
+	if (call->begun && call->whole)
+		return false;
+	return !sk_stream_memory_free(sk);
+}
+
+static int hps_send_locked(struct sock *sk, struct hps_send_call *call)
+{
+	struct msghdr *msg = call->msg;
 	struct hps_conn *conn;
-	int copied = 0, err;
+	bool full;
 	ssize_t n;
+	int err;
 
 	err = -EOPNOTSUPP;
-	if (msg->msg_flags & (MSG_OOB | MSG_FASTOPEN))
+	if (msg->msg_flags & MSG_FASTOPEN)
 		goto out;
 	if ((1 << sk->sk_state) & ~(TCPF_ESTABLISHED | TCPF_CLOSE_WAIT)) {
-		err = sk_stream_wait_connect(sk, &timeo);
+		err = sk_stream_wait_connect(sk, &call->timeo);
 		if (err)
 			goto out;
 	}
@@ -122,43 +475,161 @@ static int hps_send_locked(struct sock *sk, struct msghdr *msg)
 	if (sk->sk_err || (sk->sk_shutdown & SEND_SHUTDOWN))
 		goto out;
 
-	while (msg_data_left(msg)) {
-		conn = hps_sk_conn(sk);
+	while (msg_data_left(msg) || (call->record && !call->begun)) {
+		conn = hps_send_conn(sk);
 		err = -EPIPE;
-		if (!conn)
+		/* The rest of a message is for the peer that has its beginning. */
+		if (!conn || (call->turn && conn != call->waited))
 			goto out;
+		if (unlikely(conn != call->waited && conn->tx_turn)) {
+			err = hps_wait_turn(sk, conn, &call->timeo);
+			if (err)
+				goto out;
+			err = -EPIPE;
+			if (sk->sk_err || (sk->sk_shutdown & SEND_SHUTDOWN))
+				goto out;
+			continue;
+		}
 		hps_sock_reap(sk);
 		n = -ENOMEM;
-		if (sk_stream_memory_free(sk))
-			n = hps_send_some(sk, conn, msg, more);
-		if (n > 0) {
-			copied += n;
+		full = hps_send_full(sk, call);
+		if (!full)
+			n = hps_send_some(sk, conn, call);
+		if (n >= 0) {
+			call->begun = true;
+			call->sent += n;
 			continue;
 		}
 		err = n;
 		if (err != -ENOMEM)
 			goto out;
 		/* Who does not wait hears of an end that is on its way. */
-		if (!timeo && READ_ONCE(conn->shut)) {
+		if (!call->timeo && READ_ONCE(conn->shut)) {
 			err = hps_conn_why(conn);
 			goto out;
 		}
-		err = hps_send_wait(sk, &timeo);
+		/* In the middle of a message */
+		if (call->record && call->begun && !call->turn) {
+			hps_send_take_turn(conn, call);
+			call->turn = true;
+		}
+		err = hps_send_wait(sk, conn, full, &call->timeo);
 		if (err)
 			goto out;
 		err = -EPIPE;
 		if (sk->sk_err || (sk->sk_shutdown & SEND_SHUTDOWN))
 			goto out;
 	}
-	return copied;
+	return call->sent;
 out:
-	if (copied)
-		return copied;
+	if (call->record) {
+		hps_send_abort(sk, call);
+	} else if (call->sent) {
+		hps_send_cut(sk, msg);
+		return call->sent;
+	}
 	err = sk_stream_error(sk, msg->msg_flags, err);
 	/* Edge triggered pollers learn of the room that comes. */
-	if (err == -EAGAIN)
+	conn = hps_sk_conn(sk);
+	if (err == -EAGAIN && !(conn && conn->tx_turn))
 		sk->sk_write_space(sk);
 	return err;
+}
+
+/* Wait for what was lent to be read, and send what was not as any other bytes. */
+static int hps_send_waited(struct sock *sk, struct hps_send_call *call)
+{
+	struct hps_conn *conn = call->waited;
+	u32 back = hps_wait_read(sk, conn, &call->timeo);
+
+	call->waited = NULL;
+	hps_conn_put(conn);
+	if (!back)
+		return call->sent;
+	iov_iter_revert(&call->msg->msg_iter, back);
+	call->sent -= back;
+	call->lend = false;
+	/* Compared only: it may be gone. */
+	if (hps_sk_conn(sk) != conn)
+		return call->sent ?: -EPIPE;
+	return hps_send_locked(sk, call);
+}
+
+/**
+ * hps_send_flush - hold back no longer than TCP_CORK says
+ * @sk: the socket, locked
+ *
+ * Context: process.
+ */
+void hps_send_flush(struct sock *sk)
+{
+	struct hps_conn *conn = hps_sk_conn(sk);
+
+	if (!conn)
+		return;
+	spin_lock_bh(&conn->lock);
+	conn->corked = hps_sk(sk)->cork;
+	hps_stream_push(conn);
+	spin_unlock_bh(&conn->lock);
+}
+
+/* Does a call send pages, and who hears of it? Returns 0 or -ENOBUFS. */
+static int hps_send_begin(struct sock *sk, struct hps_send_call *call,
+			  size_t len)
+{
+	struct msghdr *msg = call->msg;
+
+	if (call->record) {
+		call->whole = len <= READ_ONCE(sk->sk_sndbuf);
+		if (msg->msg_flags & MSG_OOB)
+			return -EOPNOTSUPP;
+		if (!call->whole && !call->timeo)
+			return -EMSGSIZE;
+	}
+	if (!len)
+		return 0;
+	call->mode = hps_tuned(&hps_sk(sk)->tuning, HPS_TUNE_ZCOPY);
+	/* What is taken back would leave its head. */
+	if (call->record && call->mode == HPSOCK_ZCOPY_WAIT)
+		call->mode = HPSOCK_ZCOPY_OFF;
+	/* An urgent byte is sent, whatever becomes of the others. */
+	call->lend = !(msg->msg_flags & MSG_OOB) &&
+		     hps_send_has_pages(&msg->msg_iter);
+	if (msg->msg_flags & MSG_SPLICE_PAGES) {
+		call->gather = iov_iter_is_bvec(&msg->msg_iter);
+		return 0;
+	}
+	if (!(msg->msg_flags & MSG_ZEROCOPY))
+		return 0;
+	call->uarg = msg->msg_ubuf;
+	if (!call->uarg && !sock_flag(sk, SOCK_ZEROCOPY))
+		return 0;
+	if (!call->uarg)
+		call->uarg = msg_zerocopy_realloc(sk, len, NULL);
+	if (!call->uarg)
+		return -ENOBUFS;
+	call->gather = hps_send_has_pages(&msg->msg_iter);
+	return 0;
+}
+
+/* io_uring's belongs to io_uring; an error takes back ours, and its number. */
+static void hps_send_finish(struct sock *sk, struct hps_send_call *call,
+			    int ret)
+{
+	struct hps_conn *conn = hps_sk_conn(sk);
+
+	if (!call->uarg || call->msg->msg_ubuf)
+		return;
+	if (ret <= 0) {
+		net_zcopy_put_abort(call->uarg, true);
+		return;
+	}
+	if (call->copied) {
+		uarg_to_msgzc(call->uarg)->zerocopy = 0;
+		if (conn)
+			hps_zerocopy_copied(conn, call->uarg);
+	}
+	net_zcopy_put(call->uarg);
 }
 
 /**
@@ -167,16 +638,32 @@ out:
  * @msg: what to send; the address is ignored, as on TCP
  * @len: bytes
  *
+ * Pages that are spliced or, with MSG_ZEROCOPY, the program's own are sent from
+ * where they are, if there are enough of them in one piece (gather_min).
+ *
  * Context: process, may sleep. Return: bytes taken, or -EPIPE (and SIGPIPE),
  * -ECONNRESET, -ETIMEDOUT, -ENETDOWN, -EAGAIN, -EINTR, -ERESTARTSYS, -EFAULT,
- * -EOPNOTSUPP for MSG_OOB and MSG_FASTOPEN.
+ * -EOPNOTSUPP for MSG_FASTOPEN, and of SOCK_SEQPACKET for MSG_OOB, -EMSGSIZE for a message
+ * that is larger than SO_SNDBUF and may not wait, -ENOBUFS for MSG_ZEROCOPY when too many
+ * completions were not read or RLIMIT_MEMLOCK is reached.
  */
 int hps_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {
+	struct hps_send_call call = { .msg = msg };
 	int ret;
 
 	lock_sock(sock->sk);
-	ret = hps_send_locked(sock->sk, msg);
+	call.record = sock->sk->sk_type == SOCK_SEQPACKET;
+	call.timeo = sock_sndtimeo(sock->sk, msg->msg_flags & MSG_DONTWAIT);
+	ret = hps_send_begin(sock->sk, &call, len);
+	if (!ret) {
+		ret = hps_send_locked(sock->sk, &call);
+		if (call.record)
+			hps_send_end_turn(sock->sk, &call);
+		if (unlikely(call.waited))
+			ret = hps_send_waited(sock->sk, &call);
+		hps_send_finish(sock->sk, &call, ret);
+	}
 	release_sock(sock->sk);
 	return ret;
 }

@@ -17,6 +17,7 @@
 
 #include "compat.h"
 #include "conn.h"
+#include "mem.h"
 #include "param.h"
 #include "sock.h"
 
@@ -60,6 +61,7 @@ static void hps_sock_destruct(struct sock *sk)
 	sk_wmem_queued_add(sk, -sk->sk_wmem_queued);
 	sk_sockets_allocated_dec(sk);
 	sock_prot_inuse_add(sock_net(sk), sk->sk_prot, -1);
+	hps_mem_sub(sk);
 	inet_sock_destruct(sk);
 }
 
@@ -67,13 +69,14 @@ static void hps_sock_destruct(struct sock *sk)
  * hps_sock_alloc - make a socket
  * @net: its namespace
  * @sock: the file side, or NULL if it is grafted later
+ * @type: SOCK_STREAM or SOCK_SEQPACKET
  * @protocol: what SO_PROTOCOL reports
  * @kern: made by the kernel for itself
  *
  * Context: process, may sleep; the memory is charged to the current process.
  * Return: the socket in TCP_CLOSE, or NULL.
  */
-struct sock *hps_sock_alloc(struct net *net, struct socket *sock,
+struct sock *hps_sock_alloc(struct net *net, struct socket *sock, int type,
 			    int protocol, int kern)
 {
 	struct sock *sk = sk_alloc(net, hps_family, GFP_KERNEL, &hps_prot,
@@ -83,13 +86,14 @@ struct sock *hps_sock_alloc(struct net *net, struct socket *sock,
 	if (!sk)
 		return NULL;
 	sock_init_data(sock, sk);
-	sk->sk_type = SOCK_STREAM;
+	sk->sk_type = type;
 	sk->sk_protocol = protocol;
 	sk->sk_destruct = hps_sock_destruct;
 	sk->sk_write_space = hps_write_space;
 	sk->sk_sndbuf = hps_sysctl_wmem[1];
 	sk->sk_rcvbuf = hps_sysctl_rmem[1];
 	inet_sk(sk)->pinet6 = &hsk->inet6;
+	hps_opt_init(sk);
 	ipv6_addr_set_v4mapped(htonl(INADDR_ANY), &hsk->local.ip);
 	INIT_HLIST_NODE(&hsk->port_node);
 	INIT_HLIST_NODE(&hsk->listen_node);
@@ -99,6 +103,7 @@ struct sock *hps_sock_alloc(struct net *net, struct socket *sock,
 	hps_connect_init(sk);
 	sk_sockets_allocated_inc(sk);
 	sock_prot_inuse_add(net, &hps_prot, 1);
+	hps_mem_add(sk);
 	return sk;
 }
 
@@ -160,8 +165,23 @@ bool hps_sock_charge(struct sock *sk, u32 bytes, int kind)
 }
 
 /**
- * hps_sock_reap - take note of what completed
- * @sk: a socket with a connection
+ * hps_sock_grow_sndbuf - a program sends so much at a time that more may be queued
+ * @sk: the socket, locked
+ *
+ * Up to tcp_wmem[2], unless the program has chosen: TCP's grows there, too.
+ *
+ * Context: process.
+ */
+void hps_sock_grow_sndbuf(struct sock *sk)
+{
+	if (!(sk->sk_userlocks & SOCK_SNDBUF_LOCK) &&
+	    sk->sk_sndbuf < hps_sysctl_wmem[2])
+		WRITE_ONCE(sk->sk_sndbuf, hps_sysctl_wmem[2]);
+}
+
+/**
+ * hps_sock_reap - proto.release_cb: take note of what completed
+ * @sk: the socket
  *
  * Context: any, owning the socket lock or its spin lock; does not take
  * hps_conn.lock.
@@ -173,6 +193,8 @@ void hps_sock_reap(struct sock *sk)
 	int bytes, mem;
 
 	if (!conn)
+		return;
+	if (!atomic_read(&conn->done_bytes) && !atomic_read(&conn->done_mem))
 		return;
 	bytes = atomic_xchg(&conn->done_bytes, 0);
 	mem = atomic_xchg(&conn->done_mem, 0);
@@ -193,8 +215,8 @@ void hps_sock_reap(struct sock *sk)
  * hps_sock_reap_soon - have completions noted, now or when the lock is free
  * @sk: a socket with a connection
  *
- * A socket that is far from its limit and has nobody waiting is left to its
- * next send.
+ * A socket that is far from its limit and has nobody waiting is left to the next
+ * call of its program.
  *
  * Context: bottom halves off, hps_conn.lock held.
  */
@@ -206,17 +228,26 @@ void hps_sock_reap_soon(struct sock *sk)
 	    !(sock && test_bit(SOCK_NOSPACE, &sock->flags)))
 		return;
 	bh_lock_sock(sk);
-	if (sock_owned_by_user(sk))
-		set_bit(0, &hps_sk(sk)->reap);
-	else
+	/* Otherwise the owner will see to it when it releases the lock. */
+	if (!sock_owned_by_user(sk))
 		hps_sock_reap(sk);
 	bh_unlock_sock(sk);
 }
 
-static void hps_release_cb(struct sock *sk)
+/* TCP_NOTSENT_LOWAT, as tcp_stream_memory_free() has it. */
+static bool hps_stream_memory_free(const struct sock *sk, int wake)
 {
-	if (test_and_clear_bit(0, &hps_sk(sk)->reap))
-		hps_sock_reap(sk);
+	u32 lowat = READ_ONCE(hps_sk(sk)->notsent_lowat) ?:
+		    READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_notsent_lowat);
+	struct hps_conn *conn;
+	u32 unsent = 0;
+
+	rcu_read_lock();
+	conn = rcu_dereference(hps_sk(sk)->conn);
+	if (conn)
+		unsent = READ_ONCE(conn->tx_unsent);
+	rcu_read_unlock();
+	return unsent << wake < lowat;
 }
 
 struct proto hps_prot = {
@@ -224,8 +255,9 @@ struct proto hps_prot = {
 	.owner			= THIS_MODULE,
 	.close			= hps_close,
 	.disconnect		= hps_disconnect,
-	.release_cb		= hps_release_cb,
+	.release_cb		= hps_sock_reap,
 	.keepalive		= hps_keepalive,
+	.stream_memory_free	= hps_stream_memory_free,
 	.memory_allocated	= &hps_memory_allocated,
 	.per_cpu_fw_alloc	= &hps_memory_per_cpu_fw_alloc,
 	.memory_pressure	= &hps_memory_pressure,

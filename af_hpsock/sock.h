@@ -7,8 +7,29 @@
 #include <net/sock.h>
 
 #include "addr.h"
+#include "param.h"
 
 struct hps_conn;
+
+/* Options that are set and read and mean nothing here: hps_sock.kept[]. */
+enum hps_opt_kept {
+	HPS_KEPT_QUICKACK,
+	HPS_KEPT_THIN,
+	HPS_KEPT_TTL,
+	HPS_KEPT_PMTUDISC,
+	HPS_KEPT_RECVERR,
+	HPS_KEPT_PKTINFO,
+	HPS_KEPT_RECVTTL,
+	HPS_KEPT_RECVTOS,
+	HPS_KEPT_HOPS6,
+	HPS_KEPT_PMTUDISC6,
+	HPS_KEPT_DONTFRAG,
+	HPS_KEPT_RECVERR6,
+	HPS_KEPT_RECVPKTINFO,
+	HPS_KEPT_RECVHOPLIMIT,
+	HPS_KEPT_RECVTCLASS,
+	HPS_KEPT_NUM
+};
 
 /**
  * struct hps_accept_queue - the connections of a listening socket
@@ -41,9 +62,24 @@ struct hps_accept_queue {
  * @nodelay: TCP_NODELAY
  * @cork: TCP_CORK
  * @keepidle: TCP_KEEPIDLE in jiffies, 0 for the namespace's default
- * @keepintvl: TCP_KEEPINTVL in seconds, likewise; without effect
- * @keepcnt: TCP_KEEPCNT, likewise; without effect
- * @reap: send accounts to settle when the lock is released
+ * @keepintvl: TCP_KEEPINTVL in jiffies, likewise
+ * @keepcnt: TCP_KEEPCNT, likewise
+ * @user_timeout: TCP_USER_TIMEOUT in ms, 0 for none
+ * @user_mss: TCP_MAXSEG, 0 for none
+ * @syncnt: TCP_SYNCNT, 0 for the namespace's default
+ * @defer_accept: TCP_DEFER_ACCEPT in retries of a SYN-ACK, 0 for none
+ * @linger2: TCP_LINGER2 in seconds, 0 for the default, -1 not to wait
+ * @window_clamp: TCP_WINDOW_CLAMP, 0 for none
+ * @notsent_lowat: TCP_NOTSENT_LOWAT, 0 for the namespace's default
+ * @inq: TCP_INQ
+ * @spin_missed: reads in a row that SO_BUSY_POLL did nothing for; a hint, by
+ *	whoever reads
+ * @fetching: a reader has let go of the socket lock, and no other may read
+ * @reading: one is in the middle of a record, and no other may read
+ * @split: HPSOCK_SPLIT
+ * @bind_no_port: IP_BIND_ADDRESS_NO_PORT
+ * @kept: options without effect
+ * @tuning: tunables it has values of its own for
  * @queue: listening sockets
  * @connect_work: another attempt to connect, holds a socket reference
  * @connect_tries: attempts made
@@ -63,9 +99,23 @@ struct hps_sock {
 	bool nodelay;
 	bool cork;
 	unsigned int keepidle;
-	u16 keepintvl;
+	unsigned int keepintvl;
 	u8 keepcnt;
-	unsigned long reap;
+	u8 syncnt;
+	u8 defer_accept;
+	s8 linger2;
+	u16 user_mss;
+	bool inq;
+	u8 spin_missed;
+	bool fetching;
+	bool reading;
+	bool split;
+	bool bind_no_port;
+	u32 user_timeout;
+	u32 window_clamp;
+	u32 notsent_lowat;
+	s16 kept[HPS_KEPT_NUM];
+	struct hps_tuning tuning;
 	struct hps_accept_queue queue;
 	struct delayed_work connect_work;
 	u8 connect_tries;
@@ -92,13 +142,23 @@ static inline struct hps_conn *hps_sk_conn(const struct sock *sk)
 					 lockdep_sock_is_held(sk));
 }
 
+/* What the peer may have outstanding, in bytes of receive buffers. */
+static inline u32 hps_sock_rcv_limit(const struct sock *sk)
+{
+	u32 clamp = READ_ONCE(hps_sk(sk)->window_clamp);
+	u32 rcvbuf = READ_ONCE(sk->sk_rcvbuf);
+
+	return clamp ? min(clamp, rcvbuf) : rcvbuf;
+}
+
 extern struct proto hps_prot;
 
-struct sock *hps_sock_alloc(struct net *net, struct socket *sock,
+struct sock *hps_sock_alloc(struct net *net, struct socket *sock, int type,
 			    int protocol, int kern);
 void hps_sock_set_local(struct sock *sk, const struct hps_addr *addr);
 void hps_sock_set_peer(struct sock *sk, const struct hps_addr *addr);
 bool hps_sock_charge(struct sock *sk, u32 bytes, int kind);
+void hps_sock_grow_sndbuf(struct sock *sk);
 void hps_sock_reap(struct sock *sk);
 void hps_sock_reap_soon(struct sock *sk);
 int hps_sock_register(void);
@@ -114,7 +174,8 @@ void hps_port_release(struct sock *sk);
 void hps_port_listen(struct sock *sk);
 void hps_port_unlisten(struct sock *sk);
 struct sock *hps_port_listener(struct net *net, const struct in6_addr *ip,
-			       u16 port, int dif);
+			       u16 port, int type, int dif,
+			       const struct hps_addr *peer);
 
 /* bind.c */
 int hps_bind(struct socket *sock, struct sockaddr *uaddr, int len);
@@ -139,8 +200,15 @@ void hps_queue_remove(struct hps_conn *conn);
 
 /* send.c, recv.c */
 int hps_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
+void hps_send_flush(struct sock *sk);
 int hps_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		int flags);
+
+/* splice.c */
+ssize_t hps_splice_read(struct socket *sock, loff_t *ppos,
+			struct pipe_inode_info *pipe, size_t len,
+			unsigned int flags);
+void hps_splice_eof(struct socket *sock);
 
 /* close.c */
 int hps_shutdown(struct socket *sock, int how);
@@ -149,6 +217,8 @@ int hps_disconnect(struct sock *sk, int flags);
 
 /* probe.c */
 unsigned int hps_probe_idle(const struct sock *sk);
+unsigned int hps_probe_interval(const struct sock *sk);
+unsigned int hps_probe_count(const struct sock *sk);
 void hps_probe_changed(struct sock *sk);
 void hps_keepalive(struct sock *sk, int val);
 
@@ -157,10 +227,12 @@ __poll_t hps_poll(struct file *file, struct socket *sock, poll_table *wait);
 bool hps_readable(struct sock *sk, struct hps_conn *conn);
 
 /* sockopt.c */
+void hps_opt_init(struct sock *sk);
 int hps_setsockopt(struct socket *sock, int level, int optname,
 		   sockptr_t optval, unsigned int optlen);
 int hps_getsockopt(struct socket *sock, int level, int optname,
 		   char __user *optval, int __user *optlen);
+int hps_set_rcvlowat(struct sock *sk, int val);
 int hps_sk_ioctl(struct sock *sk, int cmd, int *val);
 int hps_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg);
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Counters of a network namespace: one "name value" line each in
- * /proc/net/hpsock_stat.
+ * /proc/net/hpsock_stat; memory and protected pages are those of all namespaces.
  */
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include <net/net_namespace.h>
 
+#include "mem.h"
 #include "net.h"
+#include "protect.h"
 #include "stats.h"
 
 static const char * const hps_stat_names[] = {
@@ -21,17 +23,32 @@ static const char * const hps_stat_names[] = {
 	[HPS_STAT_REJECT_NOMEM] = "reject_nomem",
 	[HPS_STAT_TX_MSGS] = "tx_msgs",
 	[HPS_STAT_TX_BYTES] = "tx_bytes",
+	[HPS_STAT_TX_GATHERED] = "tx_gathered",
+	[HPS_STAT_TX_LENT] = "tx_lent",
+	[HPS_STAT_TX_CANCELLED] = "tx_cancelled",
+	[HPS_STAT_RX_CANCELLED] = "rx_cancelled",
+	[HPS_STAT_LENT_EARLY] = "lent_early",
+	[HPS_STAT_LENT_RESTORED] = "lent_restored",
+	[HPS_STAT_LENT_PAUSE] = "lent_pause",
+	[HPS_STAT_LEND_REFUSED] = "lend_refused",
+	[HPS_STAT_LEND_MEMLOCK] = "lend_memlock",
 	[HPS_STAT_RX_MSGS] = "rx_msgs",
 	[HPS_STAT_RX_BYTES] = "rx_bytes",
+	[HPS_STAT_RX_PLACED] = "rx_placed",
+	[HPS_STAT_RX_FETCHED] = "rx_fetched",
+	[HPS_STAT_READ_STALLED] = "read_stalled",
 	[HPS_STAT_CREDIT_TX] = "credit_sent",
 	[HPS_STAT_CREDIT_URGENT] = "credit_urgent",
 	[HPS_STAT_CREDIT_STALL] = "credit_stall",
 	[HPS_STAT_WINDOW_GROWN] = "window_grown",
+	[HPS_STAT_SPIN_HIT] = "spin_hit",
+	[HPS_STAT_SPIN_MISSED] = "spin_missed",
 	[HPS_STAT_RESET_SENT] = "reset_sent",
 	[HPS_STAT_RESET_RCVD] = "reset_rcvd",
 	[HPS_STAT_ABORT_ON_DATA] = "abort_on_data",
 	[HPS_STAT_ORPHAN_TIMEOUT] = "orphan_timeout",
 	[HPS_STAT_PROBE] = "probe",
+	[HPS_STAT_PEER_TIMEOUT] = "peer_timeout",
 	[HPS_STAT_DEVICE_REMOVED] = "device_removed",
 	[HPS_STAT_RETRY_EXCEEDED] = "retry_exceeded",
 	[HPS_STAT_RNR_EXCEEDED] = "rnr_exceeded",
@@ -43,10 +60,23 @@ static const char * const hps_stat_names[] = {
 	[HPS_STAT_VIOLATION_CREDIT] = "violation_credit",
 	[HPS_STAT_VIOLATION_OVERRUN] = "violation_overrun",
 	[HPS_STAT_VIOLATION_BUFFERS] = "violation_buffers",
+	[HPS_STAT_VIOLATION_URGENT] = "violation_urgent",
+	[HPS_STAT_VIOLATION_SOURCE] = "violation_source",
 	[HPS_STAT_VIOLATION_STATE] = "violation_state",
 };
 
 static_assert(ARRAY_SIZE(hps_stat_names) == HPS_STAT_NUM);
+
+/* @counter: that of no CPU in particular, in hn->stats */
+static u64 hps_stat_sum(const u64 __percpu *counter)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(*per_cpu_ptr(counter, cpu));
+	return sum;
+}
 
 /**
  * hps_stat_read - the sum of a counter over all CPUs
@@ -57,12 +87,7 @@ static_assert(ARRAY_SIZE(hps_stat_names) == HPS_STAT_NUM);
  */
 u64 hps_stat_read(const struct hps_net *hn, enum hps_stat stat)
 {
-	u64 sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu_ptr(hn->stats, cpu)->count[stat]);
-	return sum;
+	return hps_stat_sum(&hn->stats->count[stat]);
 }
 
 static int hps_stats_show(struct seq_file *seq, void *v)
@@ -73,6 +98,13 @@ static int hps_stats_show(struct seq_file *seq, void *v)
 	for (i = 0; i < HPS_STAT_NUM; i++)
 		seq_printf(seq, "%s %llu\n", hps_stat_names[i],
 			   hps_stat_read(hn, i));
+	for (i = HPS_PROTECT_OK + 1; i < HPS_PROTECT_REFUSALS; i++)
+		seq_printf(seq, "lend_refused_%s %llu\n", hps_refusal_name(i),
+			   hps_stat_sum(&hn->stats->refused[i]));
+	seq_printf(seq, "memory %ld\n", hps_mem_read());
+	seq_printf(seq, "protect_works %d\n", !hps_protect_why_not());
+	seq_printf(seq, "protect_holds %ld\n", hps_protect_holds());
+	seq_printf(seq, "protect_bytes %ld\n", hps_protect_bytes());
 	return 0;
 }
 

@@ -5,6 +5,8 @@
 #include <linux/percpu.h>
 #include <linux/types.h>
 
+#include "protect.h"
+
 struct net;
 
 /* Counters of a network namespace; stats.c has the names they are shown by. */
@@ -19,17 +21,32 @@ enum hps_stat {
 	HPS_STAT_REJECT_NOMEM,
 	HPS_STAT_TX_MSGS,
 	HPS_STAT_TX_BYTES,
+	HPS_STAT_TX_GATHERED,
+	HPS_STAT_TX_LENT,
+	HPS_STAT_TX_CANCELLED,	/* bytes offered and taken back */
+	HPS_STAT_RX_CANCELLED,	/* by the peer */
+	HPS_STAT_LENT_EARLY,
+	HPS_STAT_LENT_RESTORED,
+	HPS_STAT_LENT_PAUSE,
+	HPS_STAT_LEND_REFUSED,
+	HPS_STAT_LEND_MEMLOCK,
 	HPS_STAT_RX_MSGS,
 	HPS_STAT_RX_BYTES,
+	HPS_STAT_RX_PLACED,
+	HPS_STAT_RX_FETCHED,
+	HPS_STAT_READ_STALLED,
 	HPS_STAT_CREDIT_TX,
 	HPS_STAT_CREDIT_URGENT,
 	HPS_STAT_CREDIT_STALL,
 	HPS_STAT_WINDOW_GROWN,
+	HPS_STAT_SPIN_HIT,
+	HPS_STAT_SPIN_MISSED,
 	HPS_STAT_RESET_SENT,
 	HPS_STAT_RESET_RCVD,
 	HPS_STAT_ABORT_ON_DATA,
 	HPS_STAT_ORPHAN_TIMEOUT,
 	HPS_STAT_PROBE,
+	HPS_STAT_PEER_TIMEOUT,
 	HPS_STAT_DEVICE_REMOVED,
 	HPS_STAT_RETRY_EXCEEDED,
 	HPS_STAT_RNR_EXCEEDED,
@@ -41,17 +58,27 @@ enum hps_stat {
 	HPS_STAT_VIOLATION_CREDIT,
 	HPS_STAT_VIOLATION_OVERRUN,
 	HPS_STAT_VIOLATION_BUFFERS,
+	HPS_STAT_VIOLATION_URGENT,
+	HPS_STAT_VIOLATION_SOURCE,
 	HPS_STAT_VIOLATION_STATE,
 	HPS_STAT_NUM
 };
 
+/* @refused: of HPS_STAT_LEND_REFUSED, by reason */
 struct hps_stats {
 	u64 count[HPS_STAT_NUM];
+	u64 refused[HPS_PROTECT_REFUSALS];
 };
 
 #define hps_stat_add(hn, stat, n) \
 	this_cpu_add((hn)->stats->count[HPS_STAT_##stat], (n))
 #define hps_stat_inc(hn, stat)	hps_stat_add(hn, stat, 1)
+
+#define hps_stat_refused(hn, why)					\
+do {									\
+	hps_stat_inc(hn, LEND_REFUSED);					\
+	this_cpu_inc((hn)->stats->refused[why]);			\
+} while (0)
 
 struct hps_net;
 

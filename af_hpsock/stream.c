@@ -18,7 +18,7 @@
 /* TCP_CORK and MSG_MORE hold back what does not fill a message, for a while. */
 static bool hps_stream_corked(struct hps_conn *conn)
 {
-	if (!conn->corked || conn->fin_queued ||
+	if (!conn->corked || conn->fin_queued || conn->tx_urgent ||
 	    conn->tx_unsent >= conn->tx_msg_max)
 		return false;
 	if (!timer_pending(&conn->timer))
@@ -26,30 +26,65 @@ static bool hps_stream_corked(struct hps_conn *conn)
 	return true;
 }
 
+/* One message; returns what the transport says, and how many bytes that was. */
+static int hps_stream_send(struct hps_conn *conn, struct hps_buf *buf, u32 *len)
+{
+	int urgent, err;
+
+	*len = buf->end - buf->start;
+	if (buf->source)
+		return conn->ops->offer(conn, buf);
+	*len = min(*len, conn->tx_msg_max);
+	urgent = hps_urgent_offset(conn, *len);
+	err = conn->ops->send(conn, buf, *len, urgent);
+	if (!err && urgent >= 0)
+		conn->tx_urgent = false;
+	return err;
+}
+
 static int hps_stream_push_data(struct hps_conn *conn)
 {
 	struct hps_buf *buf, *next;
+	u32 len;
 	int err;
 
+	if (unlikely(conn->tx_hold))
+		return -EAGAIN;
 	list_for_each_entry_safe(buf, next, &conn->txq, list) {
 		while (buf->start != buf->end) {
-			u32 len = min(buf->end - buf->start, conn->tx_msg_max);
-
 			if (hps_stream_corked(conn))
 				return -EAGAIN;
-			err = conn->ops->send(conn, buf, len);
-			if (err)
+			err = hps_stream_send(conn, buf, &len);
+			if (err) {
+				conn->tx_blocked = true;
+				hps_urgent_tell(conn);
 				return err;
+			}
 			buf->start += len;
-			conn->tx_unsent -= len;
+			conn->tx_last = jiffies;
+			if (!conn->tx_unacked)
+				conn->progress = jiffies;
+			WRITE_ONCE(conn->tx_unsent, conn->tx_unsent - len);
 			conn->tx_unacked += len;
 			conn->tx_msgs++;
 			conn->tx_bytes += len;
 		}
-		if (buf->end == buf->size && !buf->busy)
+		if (hps_conn_filled(conn, buf) && !buf->busy)
 			list_move_tail(&buf->list, &conn->tx_flight);
 	}
 	return 0;
+}
+
+/**
+ * hps_stream_queued - there is more in the last buffer of the queue
+ * @conn: locked
+ * @len: bytes
+ */
+void hps_stream_queued(struct hps_conn *conn, u32 len)
+{
+	if (!conn->tx_unsent && !conn->tx_unacked)
+		conn->progress = jiffies;
+	WRITE_ONCE(conn->tx_unsent, conn->tx_unsent + len);
 }
 
 /**
@@ -61,17 +96,35 @@ static int hps_stream_push_data(struct hps_conn *conn)
  */
 void hps_stream_push(struct hps_conn *conn)
 {
-	if (conn->shut || conn->state == TCP_SYN_SENT ||
-	    conn->state == TCP_SYN_RECV)
+	if (conn->shut || hps_conn_opening(conn))
 		return;
-	if (conn->finack_owed && !conn->ops->send_finack(conn))
+	conn->tx_blocked = false;
+	/* FINACK says that the peer is not needed any more. */
+	if (conn->finack_owed && !conn->rx_remote && !conn->resetting &&
+	    !conn->ops->send_finack(conn))
 		conn->finack_owed = false;
 	if (hps_stream_push_data(conn)) {
 		hps_probe_arm(conn);
 		return;
 	}
-	if (conn->fin_queued && !conn->fin_sent && !conn->ops->send_fin(conn))
+	if (conn->user_timeout && conn->tx_unacked)
+		hps_probe_arm(conn);
+	if (conn->fin_queued && !conn->fin_sent && !conn->tx_turn &&
+	    !conn->ops->send_fin(conn))
 		conn->fin_sent = true;
+}
+
+/**
+ * hps_stream_flush - as hps_stream_push(), also what is corked
+ * @conn: locked
+ */
+void hps_stream_flush(struct hps_conn *conn)
+{
+	bool corked = conn->corked;
+
+	conn->corked = false;
+	hps_stream_push(conn);
+	conn->corked = corked;
 }
 
 /**

@@ -8,6 +8,8 @@
 
 struct hps_addr;
 struct hps_conn;
+struct hps_lent;
+struct hps_sink;
 struct hpsock_info;
 struct sock;
 
@@ -19,9 +21,27 @@ struct sock;
  *	hps_conn_end(); after an error the caller drops the connection
  * @tx_buf: add a buffer of @size bytes to the send queue, busy. Process context,
  *	may sleep. NULL without memory, and when the connection is ending
- * @send: post @len bytes of @buf from buf->start on as one message. -EAGAIN
+ * @gather_max: of how many pages a message can be gathered, 0 for none. Any context,
+ *	without the lock
+ * @tx_gather: have these pages sent, by hps_zerocopy_queue(). Process context, may
+ *	sleep. False without memory, and when the connection is ending; @gather then
+ *	stays with the caller
+ * @tx_lend: have the peer read these pages, by hps_zerocopy_queue(). Process context,
+ *	socket lock held, may sleep. False if it cannot be, and when the connection is
+ *	ending; @lent then stays with the caller
+ * @offer: tell the peer of all of @buf, a source. -EAGAIN as @send
+ * @cancel: take back what a send waits for and the peer has not read; see cancel.c
+ * @cancelled: what hps_conn.rx_cancel counted is off the receive queue; @done bytes of
+ *	the first of it were read. The transport answers
+ * @read: get what is remote in @buf, from buf->start on, into @sink. Process context,
+ *	without the lock, sleeps. Returns how many bytes came, at least one; or
+ *	-ENOMEM; or -ECONNRESET when the connection is ending
+ * @send: post @len bytes of @buf from buf->start on as one message, @urgent being
+ *	the offset of an urgent one or -1. -EAGAIN
  *	when a credit or a slot is missing; hps_stream_push() will be called
  *	when there may be one
+ * @urgent: tell the peer that an urgent byte comes, @ahead bytes behind what was
+ *	posted. -EAGAIN as @send, and while it was told of another one
  * @send_fin: post FIN. -EAGAIN as @send
  * @send_finack: post FINACK. -EAGAIN as @send
  * @tx_idle: has every message posted so far completed?
@@ -39,14 +59,24 @@ struct sock;
  * @info: fill in what the transport knows
  * @free: the last reference is gone
  *
- * @send, @send_fin, @send_finack, @tx_idle, @probe, @consumed, @shut and @info
- * are called with hps_conn.lock held.
+ * @offer, @cancel, @cancelled, @send, @urgent, @send_fin, @send_finack, @tx_idle, @probe,
+ * @consumed, @shut and @info are called with hps_conn.lock held.
  */
 struct hps_transport {
 	u8 id;
 	int (*connect)(struct hps_conn *conn);
 	struct hps_buf *(*tx_buf)(struct hps_conn *conn, u32 size);
-	int (*send)(struct hps_conn *conn, struct hps_buf *buf, u32 len);
+	u32 (*gather_max)(struct hps_conn *conn);
+	bool (*tx_gather)(struct hps_conn *conn, struct hps_gather *gather);
+	bool (*tx_lend)(struct hps_conn *conn, struct hps_lent *lent);
+	int (*offer)(struct hps_conn *conn, struct hps_buf *buf);
+	void (*cancel)(struct hps_conn *conn);
+	void (*cancelled)(struct hps_conn *conn, u32 done);
+	int (*read)(struct hps_conn *conn, struct hps_buf *buf,
+		    struct hps_sink *sink);
+	int (*send)(struct hps_conn *conn, struct hps_buf *buf, u32 len,
+		    int urgent);
+	int (*urgent)(struct hps_conn *conn, u32 ahead);
 	int (*send_fin)(struct hps_conn *conn);
 	int (*send_finack)(struct hps_conn *conn);
 	bool (*tx_idle)(struct hps_conn *conn);

@@ -14,19 +14,23 @@
 #define HPS_VERSION		1
 
 /* Receives each end keeps posted beyond the credits it granted: see credit.c */
-#define HPS_CTRL_SLOTS		8
+#define HPS_CTRL_SLOTS		7
 
 /* Limits that both ends hold each other to. */
 #define HPS_WINDOW_MIN		2
 #define HPS_WINDOW_MAX		1024
 #define HPS_BUF_MIN		1024
 #define HPS_BUF_MAX		1048576
+#define HPS_SOURCE_MAX		1048576
+
+/* Bits of hps_hello.features; an end ignores those that it does not know. */
+#define HPS_FEATURE_READ	0x01	/* it reads what SRCAVAIL offers */
 
 /**
  * struct hps_hello - private data of the CM REQ and of the CM REP
  * @magic: HPS_MAGIC
  * @version: HPS_VERSION; another one is rejected with HPS_REJ_VERSION
- * @type: SOCK_STREAM
+ * @type: SOCK_STREAM, or SOCK_SEQPACKET for a stream of &struct hps_record
  * @flags: zero; a receiver ignores bits it does not know
  * @src_port: port of the sender's socket
  * @dst_port: port of the receiver's socket
@@ -35,7 +39,7 @@
  * @buf_size: bytes of each receive buffer to begin with, header included
  * @ctrl_slots: receives posted beyond the credits, at least HPS_CTRL_SLOTS
  * @pad: zero
- * @features: zero in version 1
+ * @features: HPS_FEATURE_*
  */
 struct hps_hello {
 	__be32	magic;
@@ -81,22 +85,32 @@ enum hps_msg_type {
 	HPS_MSG_FIN	= 3,	/* no DATA follows */
 	HPS_MSG_FINACK	= 4,	/* answers FIN */
 	HPS_MSG_BUFFERS	= 5,	/* receives change in size: struct hps_buffers */
+	HPS_MSG_URGENT	= 6,	/* an urgent byte waits: struct hps_urgent_ahead */
+	HPS_MSG_SRCAVAIL = 7,	/* bytes of the stream to be read: struct hps_srcavail */
+	HPS_MSG_READDONE = 8,	/* they were: struct hps_readdone */
+	HPS_MSG_SRCCANCEL = 9,	/* they are not to be: struct hps_srccancel */
+	HPS_MSG_CANCELACK = 10,	/* answers SRCCANCEL: struct hps_cancelack */
 };
+
+/* Bits of hps_hdr.flags; a receiver ignores those that it does not know. */
+#define HPS_FLAG_URGENT	0x01	/* in DATA: one of the bytes is urgent */
+#define HPS_FLAG_HEARD	0x02	/* an odd number of URGENT was received */
 
 /**
  * struct hps_hdr - the head of every message
  * @type: enum hps_msg_type
- * @flags: zero
- * @pad: zero
- * @len: payload bytes behind the header: in DATA at least one, in BUFFERS those
- *	of struct hps_buffers, else 0
+ * @flags: HPS_FLAG_*
+ * @urgent: with HPS_FLAG_URGENT the offset of the urgent byte in the payload,
+ *	else zero
+ * @len: payload bytes behind the header: in DATA at least one, where there is a
+ *	structure for the type its size, else 0
  * @seq: number of messages of any type sent before this one
  * @credit: credits granted since the connection began, modulo 2^32
  */
 struct hps_hdr {
 	__u8	type;
 	__u8	flags;
-	__be16	pad;
+	__be16	urgent;
 	__be32	len;
 	__be32	seq;
 	__be32	credit;
@@ -110,6 +124,77 @@ struct hps_hdr {
 struct hps_buffers {
 	__be32	from;
 	__be32	size;
+};
+
+/**
+ * struct hps_urgent_ahead - payload of URGENT
+ * @ahead: bytes of the stream that come before the urgent one and were not sent
+ *	yet, less than 2^31
+ */
+struct hps_urgent_ahead {
+	__be32	ahead;
+};
+
+/**
+ * struct hps_srcavail - payload of SRCAVAIL, which stands in the stream for the bytes
+ *	that it offers and costs a credit as DATA does
+ * @addr: where an RDMA Read finds them
+ * @rkey: with this key, which is good for them alone and until READDONE counts them
+ * @len: how many, at most HPS_SOURCE_MAX
+ */
+struct hps_srcavail {
+	__be64	addr;
+	__be32	rkey;
+	__be32	len;
+};
+
+/**
+ * struct hps_readdone - payload of READDONE, one for each SRCAVAIL and in their order,
+ *	sent so that it invalidates its key there (Send with Invalidate), or, as on iWARP,
+ *	not
+ * @total: SRCAVAIL whose bytes are read, since the connection began, modulo 2^32
+ */
+struct hps_readdone {
+	__be32	total;
+};
+
+/**
+ * struct hps_srccancel - payload of SRCCANCEL: what was offered last was never sent, with
+ *	all of the stream that came behind it. Nothing of the stream, and no FIN,
+ *	follows before CANCELACK
+ * @count: so many SRCAVAIL, less those that are read completely
+ */
+struct hps_srccancel {
+	__be32	count;
+};
+
+/**
+ * struct hps_cancelack - payload of CANCELACK: it was not read, nor will it be
+ * @done: bytes that were read of the first SRCAVAIL that no READDONE counts, and
+ *	which belong to the stream
+ */
+struct hps_cancelack {
+	__be32	done;
+};
+
+/* Bits of hps_record.flags; a receiver ignores those that it does not know. */
+#define HPS_RECORD_PIECE	0x80	/* always set */
+#define HPS_RECORD_END		0x01	/* it is the last of its message */
+#define HPS_RECORD_EOR		0x02	/* which was sent with MSG_EOR */
+#define HPS_RECORD_ABORT	0x04	/* of no bytes: nor do those before it count */
+
+/**
+ * struct hps_record - SOCK_SEQPACKET: what stands in the stream before each piece of a
+ *	message, with the bytes of which it is no part of what SRCAVAIL offers. There is
+ *	no URGENT, nor is anything taken back by SRCCANCEL
+ * @flags: HPS_RECORD_*
+ * @pad: zero; a receiver ignores it
+ * @len: bytes of the piece, may be zero
+ */
+struct hps_record {
+	__u8	flags;
+	__u8	pad[3];
+	__be32	len;
 };
 
 #endif /* HPS_WIRE_H */

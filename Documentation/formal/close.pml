@@ -35,6 +35,7 @@ typedef end_t {
 	bool rcv_shut;		/* RCV_SHUTDOWN, by the program */
 	bool closing;		/* the program is in close() or past it */
 	bool orphan;
+	bool resetting;		/* hps_conn_reset() waits for what was sent */
 	bool stopped;
 	bool shut;		/* hps_conn_shut() */
 	bool cut;		/* the queue pair is in error, the peer will see */
@@ -42,22 +43,54 @@ typedef end_t {
 	bool reported;
 	bool ended;		/* hps_conn_end() */
 	bool err;		/* of hps_conn_end(): not closed in good order */
-	bool excused;		/* both FINs were sent before close() */
+	bool excused;		/* both programs were through before close() */
+	bool reset;		/* it waited till all was delivered, as it was */
 	byte written;
 	byte unsent;
 	byte rxq;
-	byte read
+	byte read;
+	byte came		/* messages, read or not */
 }
 end_t end[2];
 
 #define FINISHED(e)	(end[e].fin_rcvd && end[e].fin_acked)
 #define WAITS(e)	(end[e].state == FIN_WAIT1 || end[e].state == FIN_WAIT2)
 
+/* hps_conn_delivered() */
+#define DELIVERED(e)	(!end[e].unsent && (!end[e].fin_queued || end[e].fin_sent))
+
+/* Of an end that resets the connection. */
+inline check_delivered(e)
+{
+	if
+#ifdef BUG_RESET_AT_ONCE
+	:: true ->
+#else
+	:: DELIVERED(e) ->
+#endif
+		end[e].shut = true;
+		end[e].reset = !end[e].lost && !end[1 - e].cut
+	:: else
+	fi
+}
+
+/* hps_conn_reset() */
+inline begin_reset(e)
+{
+	if
+	:: end[e].shut || end[e].resetting
+	:: else ->
+		end[e].resetting = true;
+		check_delivered(e)
+	fi
+}
+
 /* hps_conn_check_finished() */
 inline check_finished(e)
 {
 	if
-	:: FINISHED(e) ->
+	:: end[e].resetting -> check_delivered(e)
+	:: !end[e].resetting && FINISHED(e) ->
 		if
 		:: end[e].state != CLOSE ->
 			assert(end[e].state != ESTABLISHED &&
@@ -88,6 +121,7 @@ proctype rx(byte e)
 end_rx:	do
 	:: atomic {
 		!end[e].ended && len(wire[1 - e]) -> wire[1 - e]?t;
+		end[e].came = end[e].came + (t == DATA);
 		if
 		:: end[e].reported
 		:: else ->
@@ -95,14 +129,11 @@ end_rx:	do
 			:: t == DATA ->
 				assert(!end[e].fin_rcvd);
 				if
-				:: DEAF(e) ->
+				:: end[e].orphan -> begin_reset(e)
+				:: !end[e].orphan && DEAF(e) ->
 					end[e].shut = true;
-					if
-					:: end[e].orphan
-					:: else ->
-						end[e].reported = true;
-						end[e].state = CLOSE
-					fi
+					end[e].reported = true;
+					end[e].state = CLOSE
 				:: else -> end[e].rxq++
 				fi
 			:: t == FIN ->
@@ -153,13 +184,19 @@ inline post(e, t)
 #define CAN_FIN(e)	(end[e].fin_queued && !end[e].fin_sent && !end[e].unsent)
 #endif
 
+#ifdef BUG_RESET_FINACK
+#define CAN_FINACK(e)	end[e].finack_owed
+#else
+#define CAN_FINACK(e)	(end[e].finack_owed && !end[e].resetting)
+#endif
+
 /* hps_stream_push(), and the completion */
 proctype pump(byte e)
 {
 end_pump:
 	do
 	:: atomic {
-		!end[e].shut && end[e].finack_owed ->
+		!end[e].shut && CAN_FINACK(e) ->
 		end[e].finack_owed = false;
 #ifndef BUG_NO_FINACK
 		post(e, FINACK);
@@ -169,12 +206,14 @@ end_pump:
 	:: atomic {
 		!end[e].shut && end[e].unsent ->
 		end[e].unsent--;
-		post(e, DATA)
+		post(e, DATA);
+		check_finished(e)
 	   }
 	:: atomic {
 		!end[e].shut && CAN_FIN(e) ->
 		end[e].fin_sent = true;
-		post(e, FIN)
+		post(e, FIN);
+		check_finished(e)
 	   }
 	od
 }
@@ -214,8 +253,8 @@ inline stream_fin(e)
 	fi
 }
 
-/* Both FINs are on their way or here: what close() finds unread comes too late. */
-#define PARTED(e)	(end[e].fin_rcvd && end[e].fin_sent)
+/* Both FINs are here or go before a reset: what close() finds unread comes too late. */
+#define PARTED(e)	(end[e].fin_rcvd && end[e].fin_queued)
 /* hps_close_fin(): the program did not take all that came */
 #ifdef BUG_UNREAD
 #define RESETS(e)	false
@@ -257,7 +296,7 @@ end_program:
 			atomic {
 				end[e].excused = PARTED(e);
 				end[e].orphan = true;
-				end[e].shut = true
+				begin_reset(e)
 			}
 		:: else -> atomic { end[e].excused = PARTED(e); stream_fin(e) }
 		fi
@@ -279,11 +318,14 @@ end_program:
 /*
  * At the end. Data that was written and that the peer's program has not read was
  * not lost silently: a writer that is still there learns of an error when the
- * reader has closed, unless both FINs were under way by then.
+ * reader has closed, unless both had said by then that they are through.
  */
 #define TOLD(e)		(end[e].written == end[1 - e].read || end[e].err || \
 			 end[e].closing || !end[1 - e].closing || \
 			 end[1 - e].excused)
+
+/* A reset does not overtake what was sent before it. */
+#define IN_ORDER(e)	(!end[e].reset || end[e].written == end[1 - e].came)
 
 init
 {
@@ -322,5 +364,6 @@ init
 	assert(end[0].written == end[1].read && end[1].written == end[0].read);
 #endif
 #endif
-	assert(TOLD(0) && TOLD(1))
+	assert(TOLD(0) && TOLD(1));
+	assert(IN_ORDER(0) && IN_ORDER(1))
 }

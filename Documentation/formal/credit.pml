@@ -10,7 +10,12 @@
  * of its own, taken at any time:
  *
  *	rx	hps_msg_received()	complete	hps_msg_sent()
- *	writer	sendmsg(), shutdown()	reader		recvmsg(), hps_link_grow()
+ *	writer	sendmsg(), shutdown()	reader		recvmsg(), hps_receives_grow()
+ *	late	hps_msg_credit_late()
+ *
+ * The first URGENT ends may send AHEAD, which takes no credit, when data waits for
+ * one. The next waits until the peer has said, in whatever it sends, that it had
+ * this one (hps_msg_urgent(), HPS_FLAG_HEARD).
  *
  * Totals modulo 2^32 become differences; on a channel that keeps order and loses
  * nothing a message may as well say what it grants as how much that is in all.
@@ -19,8 +24,8 @@
  * Parameters, with -D: QUOTA and WINDOW of both ends, SQ slots of the send queue
  * (0: any number, completed at once) of which RESERVE are kept free of DATA,
  * UNSENT messages a writer may queue, WRITERS (1: only end 0 writes), ROOM
- * (below), IWARP, MUTE (end 0 waits for end 1's FIN), STOP (readers may stop for
- * ever). A -DBUG_* breaks a rule: then Spin has to find an error.
+ * (below), URGENT, MUTE (end 0 waits for end 1's FIN), STOP (readers may stop for ever).
+ * A -DBUG_* breaks a rule: then Spin has to find an error.
  */
 
 #ifndef QUOTA
@@ -45,19 +50,23 @@
 #define ROOM	2	/* a receive buffer has room for as many more after one small */
 #endif
 #ifndef CTRL
-#define CTRL	8	/* HPS_CTRL_SLOTS */
+#define CTRL	7	/* HPS_CTRL_SLOTS */
 #endif
 #ifndef MAX_CREDITS
 #define MAX_CREDITS	3	/* k in credit.c */
 #endif
 #ifndef MAX_CTRL
+#ifdef URGENT
+#define MAX_CTRL	6	/* and with FIN, FINACK and URGENT */
+#else
 #define MAX_CTRL	5	/* and with FIN and FINACK */
 #endif
+#endif
 
-mtype = { DATA, CREDIT, FIN, FINACK };
+mtype = { DATA, CREDIT, FIN, FINACK, AHEAD };
 
 /* More than there are receives for, so that it is the assertion that fails. */
-chan wire[2] = [WINDOW + CTRL + 1] of { mtype, byte };
+chan wire[2] = [WINDOW + CTRL + 1] of { mtype, byte, bit };
 
 /* struct hps_credit, and of struct hps_link and hps_conn what matters here */
 typedef end_t {
@@ -80,6 +89,9 @@ typedef end_t {
 	bool fin_rcvd;
 	bool finack_owed;
 	bool fin_acked;
+	bit urgents;	/* AHEAD posted, modulo 2 */
+	bit heard;	/* AHEAD received, modulo 2 */
+	bool waits;	/* AHEAD was posted and the peer has not said that it had it */
 	bool gone	/* has disconnected */
 }
 end_t end[2];
@@ -101,8 +113,11 @@ end_t end[2];
 #define DUE(e)		(end[e].owed)
 #else
 #define DUE(e)		(end[e].owed && \
-			 (end[e].owed >= (end[e].window + 1) / 2 || DRY(e)))
+			 (end[e].owed >= (end[e].window + 1) / 2 || \
+			  (DRY(e) && !end[e].rxq)))
 #endif
+/* hps_credit_late() */
+#define LATE(e)		(end[e].owed && DRY(e))
 
 /* hps_msg_signal(): who may do without a completion */
 #ifdef BUG_SIGNAL_SLOT
@@ -130,7 +145,7 @@ inline post(e, t)
 	assert(FREE(e) > 0 && !end[e].gone);
 	end[e].told = end[e].told + end[e].owed;
 	assert(end[e].told <= end[e].window);
-	wire[e]!t(end[e].owed);
+	wire[e]!t(end[e].owed, end[e].heard);
 	end[e].owed = 0;
 	if
 	:: t == DATA
@@ -222,7 +237,7 @@ inline unlock(e)
 	fi
 }
 
-/* hps_msg_consumed(), but for hps_msg_credit() */
+/* hps_receives_consumed(), but for hps_msg_credit() */
 inline consumed(e)
 {
 	end[e].owed++
@@ -263,13 +278,21 @@ proctype rx(byte e)
 {
 	mtype t;
 	byte grant;
+	bit heard;
 
 end_rx:	do
 	:: atomic {
-		wire[1 - e]?t(grant) ->
+		wire[1 - e]?t(grant, heard) ->
 		/* hps_msg_check() */
 		end[e].left = end[e].left + grant;
 		grant = 0;
+		/* hps_msg_heard() */
+		assert(heard == end[e].urgents || end[e].waits);
+		if
+		:: heard == end[e].urgents -> end[e].waits = false
+		:: else
+		fi;
+		heard = 0;
 		end[e].gated = false;
 		if
 		:: t == DATA -> rx_data(e)
@@ -286,6 +309,10 @@ end_rx:	do
 			assert(end[e].fin_sent && !end[e].fin_acked);
 			end[1 - e].ctrl--;
 			end[e].fin_acked = true
+		:: t == AHEAD ->
+			assert(!end[e].fin_rcvd);
+			end[1 - e].ctrl--;
+			end[e].heard = 1 - end[e].heard
 		fi;
 		t = 0;
 		push(e);
@@ -330,10 +357,26 @@ end_complete:
 #define SPEAKS(e)	true
 #endif
 
+#ifdef BUG_UNHEARD
+#define CAN_URGENT(e)	(e < URGENT && end[e].unsent && !CAN_SEND(e) && CAN_CONTROL(e))
+#else
+#define CAN_URGENT(e)	(e < URGENT && end[e].unsent && !CAN_SEND(e) && \
+			 CAN_CONTROL(e) && !end[e].waits)
+#endif
+
 proctype writer(byte e)
 {
 end_writer:
 	do
+#ifdef URGENT
+	:: atomic {
+		CAN_URGENT(e) ->
+		end[e].waits = true;
+		end[e].urgents = 1 - end[e].urgents;
+		post(e, AHEAD);
+		unlock(e)
+	   }
+#endif
 	:: atomic {
 		CAN_WRITE(e) && SPEAKS(e) ->
 		end[e].unsent++;
@@ -366,7 +409,7 @@ end_reader:
 		credit(e);
 		unlock(e)
 	   }
-		/* hps_link_grow(), which memory limits may prevent */
+		/* hps_receives_grow(), which memory limits may prevent */
 progress:	if
 		:: atomic {
 			end[e].dry && end[e].window < WINDOW ->
@@ -392,6 +435,17 @@ progress:	if
 	od
 }
 
+#if !defined(BUG_NO_URGENT) && !defined(BUG_NO_TIMER)
+/* The timer, which is armed as long as there is something for it to do. */
+proctype late(byte e)
+{
+end_late:
+	do
+	:: atomic { LATE(e) && CAN_CREDIT(e) -> post(e, CREDIT); unlock(e) }
+	od
+}
+#endif
+
 /*
  * What is true when nothing moves any more. A completion is outstanding nowhere:
  * then hps_probe_timer() may ask after the peer. Whoever still has something to
@@ -413,12 +467,10 @@ init
 			end[i].told = QUOTA;
 			end[i].left = QUOTA
 		}
-#ifdef IWARP
 		/* hps_msg_first() */
 		end[1].gated = true;
 #ifndef BUG_NO_FIRST
 		post(0, CREDIT);
-#endif
 #endif
 		for (i : 0 .. 1) {
 			run rx(i);
@@ -426,6 +478,10 @@ init
 			run writer(i);
 			run reader(i)
 		}
+#if !defined(BUG_NO_URGENT) && !defined(BUG_NO_TIMER)
+		run late(0);
+		run late(1);
+#endif
 		i = 0
 	}
 	timeout ->

@@ -49,7 +49,7 @@
 #define ASK	CTRL	/* of these receives the sender uses */
 #endif
 #ifndef SLOTS
-#define SLOTS	8	/* HPS_CTRL_SLOTS of the sender, for what the receiver says */
+#define SLOTS	7	/* HPS_CTRL_SLOTS of the sender, for what the receiver says */
 #endif
 #ifndef MAX_CREDITS
 #define MAX_CREDITS	3	/* k in credit.c */
@@ -283,8 +283,12 @@ inline apply()
 	unlock()
 }
 
-/* hps_receives_grow(): plan, allocate without hps_conn.lock, apply */
-inline grow()
+/*
+ * hps_receives_more(): plan, allocate without hps_conn.lock, apply. A program that
+ * reads is waited for, but another time than this the work gives that up; or the
+ * program is known not to be worth it.
+ */
+inline grow(reading)
 {
 	atomic {
 		target = 0;
@@ -297,22 +301,31 @@ inline grow()
 		:: (filled || dry || wait) && !(STEP && FITS) ->
 			/* With nothing unread the peer has credits left. */
 			if
-#ifdef BUG_WAIT
-			:: STEP -> wait = BEYOND - ROOM
-#else
 			:: STEP && !HELD -> wait = BEYOND - ROOM
+#ifdef BUG_WAIT
+			:: STEP && HELD -> wait = BEYOND - ROOM
+#else
+			:: STEP && HELD && reading ->
+				wait = BEYOND - ROOM;
+#ifndef BUG_ALONE
+				work = true
+#endif
 #endif
 #ifdef BUG_STAY
 			:: else
 #else
-			:: else -> wait = 0
+			:: !STEP || HELD -> wait = 0
 #endif
 			fi;
 			target = LEAST(LIMIT(level), window * 2);
 			settled = target <= window && !wait;
 			if
 			:: dry && !wait && !settled
-			:: else -> target = 0
+			:: !wait && (!dry || settled) ->
+				target = 0;
+				filled = false;
+				dry = false
+			:: wait -> target = 0
 			fi;
 			fill(none);
 			credit()
@@ -359,9 +372,9 @@ end_program:
 		:: atomic { HELD -> read() }
 		:: break
 		od;
-		grow()
+		grow(true)
 	:: atomic { work -> work = false }
-		grow()
+		grow(false)
 #ifdef PEEK
 	:: atomic { !stopped -> stopped = true }
 #endif

@@ -31,6 +31,48 @@
  */
 #define HPSOCK_INFO	1
 
+/*
+ * An int each: the module parameter of that name, for the connections that this
+ * socket will make or, listening, accept; -1 for the module's own value, which is
+ * also what a socket begins with. getsockopt() tells the value that counts. EINVAL
+ * out of the parameter's range, EISCONN on a socket with a connection.
+ */
+#define HPSOCK_BUF_FIRST	2	/* bytes of a receive buffer to begin with */
+#define HPSOCK_BUF_SIZE		3	/* bytes that it may grow to */
+#define HPSOCK_WINDOW		4	/* credits a connection may grow to */
+#define HPSOCK_QUOTA		5	/* credits a connection starts with */
+#define HPSOCK_INLINE_MAX	6	/* bytes of payload that are sent inline */
+#define HPSOCK_SIGNAL_EVERY	7	/* sends for one completion */
+#define HPSOCK_GATHER_MIN	8	/* bytes from which on pages are not copied */
+
+/**
+ * HPSOCK_ZEROCOPY - SO_ZEROCOPY, for kernels that refuse it (before 6.3)
+ */
+#define HPSOCK_ZEROCOPY		9
+
+#define HPSOCK_ZCOPY		10	/* enum hpsock_zcopy */
+#define HPSOCK_ZCOPY_THRESHOLD	11	/* bytes from which on a send is not copied */
+#define HPSOCK_ZCOPY_OUTSTANDING 12	/* sends offered to the peer at a time */
+
+/**
+ * HPSOCK_SPLIT - SOCK_SEQPACKET: a message may be read in parts
+ *
+ * An int, 0 or 1. recvmsg() with less room than the message has bytes leaves the rest to
+ * the next call and sets MSG_MORE in msg_flags; without the option the rest is lost and
+ * MSG_TRUNC set.
+ */
+#define HPSOCK_SPLIT		13
+
+/* How a send of many bytes goes. */
+enum hpsock_zcopy {
+	HPSOCK_ZCOPY_AUTO	= 0,	/* as OFF for programs that write to their buffers
+					 * too early, otherwise as PROTECT
+					 */
+	HPSOCK_ZCOPY_OFF	= 1,	/* nothing is read by the peer where it is */
+	HPSOCK_ZCOPY_PROTECT	= 2,	/* pages are protected until the peer has read them */
+	HPSOCK_ZCOPY_WAIT	= 3,	/* a send waits until the peer has read most of it */
+};
+
 /* What carries the bytes of a socket. */
 enum hpsock_transport {
 	HPSOCK_TRANSPORT_NONE	= 0,	/* not connected */

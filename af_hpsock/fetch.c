@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A reader has come to bytes that are still at the peer, and has them fetched:
+ * straight to where it wants them, if these are many; otherwise, and for who only
+ * looks (MSG_PEEK) or has no memory to show (splice(2)), some more than it wants, into
+ * a buffer that takes their place in the queue.
+ *
+ * A program may be long in coming to read. With TCP its kernel would have the bytes
+ * by then, and the other end be rid of them; so what has waited for HPS_FETCH_PATIENCE is
+ * fetched into the queue without a reader, as far as SO_RCVBUF goes.
+ *
+ * That takes as long as the transport takes, so the socket's lock is let go
+ * meanwhile. hps_sock.fetching keeps other readers away from the queue.
+ */
+#include <linux/mm.h>
+#include <linux/wait_bit.h>
+
+#include "conn.h"
+#include "fetch.h"
+#include "net.h"
+#include "read.h"
+#include "recv.h"
+#include "sock.h"
+#include "work.h"
+
+/* Bytes that are fetched into the queue at a time. */
+#define HPS_FETCH_BYTES	65536
+
+/* To wait for a reader. */
+#define HPS_FETCH_PATIENCE	msecs_to_jiffies(200)
+
+/**
+ * hps_fetch_turn - wait until nobody else fetches
+ * @sk: the socket, locked
+ *
+ * Not for long: it depends on no program. So nobody is told that it would block.
+ *
+ * Context: process, may sleep, without the lock.
+ */
+void hps_fetch_turn(struct sock *sk)
+{
+	struct hps_sock *hsk = hps_sk(sk);
+
+	while (unlikely(hsk->fetching)) {
+		release_sock(sk);
+		wait_var_event(&hsk->fetching, !READ_ONCE(hsk->fetching));
+		lock_sock(sk);
+	}
+}
+
+/* As hps_transport.read, with the socket unlocked meanwhile. */
+static int hps_fetch_read(struct sock *sk, struct hps_conn *conn,
+			  struct hps_buf *buf, struct hps_reader *r,
+			  struct hps_sink *sink)
+{
+	struct hps_sock *hsk = hps_sk(sk);
+	int n;
+
+	hps_conn_get(conn);
+	WRITE_ONCE(hsk->fetching, true);
+	release_sock(sk);
+	n = conn->ops->read(conn, buf, sink);
+	lock_sock(sk);
+	WRITE_ONCE(hsk->fetching, false);
+	hps_wake(&hsk->fetching);
+	if (hps_sk_conn(sk) != conn) {
+		r->parted = true;
+		n = -ECONNRESET;
+	} else if (n == -ECONNRESET) {
+		r->stuck = true;
+	}
+	hps_conn_put(conn);
+	return n;
+}
+
+/**
+ * hps_fetch_uncharge - a buffer with what was fetched is about to be freed
+ * @conn: locked; the reader's socket is, too
+ * @buf: the buffer
+ */
+void hps_fetch_uncharge(struct hps_conn *conn, const struct hps_buf *buf)
+{
+	if (!conn->sk)
+		return;
+	hps_sk(conn->sk)->rx_charged -= buf->size;
+	sk_mem_uncharge(conn->sk, buf->size);
+}
+
+/* The pages of a buffer of our own. */
+static void hps_fetch_pages(struct hps_sink *sink, void *data, u32 len)
+{
+	u32 i;
+
+	sink->off = offset_in_page(data);
+	sink->len = len;
+	sink->nr = DIV_ROUND_UP(sink->off + len, PAGE_SIZE);
+	for (i = 0; i < sink->nr; i++)
+		sink->pages[i] = virt_to_page(data + i * PAGE_SIZE);
+}
+
+/* Memory of our own, charged; or NULL. */
+static struct hps_buf *hps_fetch_buf(struct sock *sk, u32 size)
+{
+	struct hps_buf *local;
+
+	if (!hps_sock_charge(sk, size, SK_MEM_RECV))
+		return NULL;
+	local = hps_buf_local(size);
+	if (!local)
+		sk_mem_uncharge(sk, size);
+	return local;
+}
+
+/* What came is in the queue, in front of what it was fetched from. */
+static void hps_fetch_insert(struct hps_conn *conn, struct hps_buf *local,
+			     struct hps_buf *buf, u32 len)
+{
+	local->end = len;
+	local->stamp = buf->stamp;
+	local->fetched = true;
+	spin_lock_bh(&conn->lock);
+	list_add_tail(&local->list, &buf->list);
+	/* It came, but was not counted any more: hps_conn_lose(). */
+	if (buf->remote && conn->rx_lost)
+		atomic_add(len, &conn->rx_avail);
+	hps_recv_take(conn, buf, len);
+	spin_unlock_bh(&conn->lock);
+}
+
+/* Into the queue; returns 0 or a negative errno. */
+static int hps_fetch_local(struct sock *sk, struct hps_conn *conn,
+			   struct hps_buf *buf, struct hps_reader *r)
+{
+	u32 size = min_t(u32, buf->end - buf->start, HPS_FETCH_BYTES);
+	struct page *pages[HPS_FETCH_BYTES / PAGE_SIZE + 1];
+	struct hps_sink sink = { .pages = pages };
+	struct hps_buf *local;
+	int n;
+
+	local = hps_fetch_buf(sk, size);
+	if (!local)
+		return -ENOMEM;
+	hps_fetch_pages(&sink, local->data, size);
+	n = hps_fetch_read(sk, conn, buf, r, &sink);
+	if (n < 0) {
+		sk_mem_uncharge(sk, size);
+		hps_buf_free(local);
+		return n;
+	}
+	hps_sk(sk)->rx_charged += size;
+	hps_stat_add(conn->hn, RX_FETCHED, n);
+	hps_fetch_insert(conn, local, buf, n);
+	return 0;
+}
+
+/*
+ * The peer takes back what it has offered last: all that is in the queue from there
+ * on. The connection is locked, and nobody reads.
+ */
+static void hps_fetch_give_back(struct hps_conn *conn)
+{
+	u32 keep = conn->rx_remote - min(conn->rx_remote, conn->rx_cancel);
+	u32 bytes = 0, done = 0;
+	struct hps_buf *buf, *next;
+	bool back = false;
+
+	hps_recv_drop(conn);
+	list_for_each_entry_safe(buf, next, &conn->rxq, list) {
+		if (!back && !(buf->remote && !keep--))
+			continue;
+		if (!back)
+			done = buf->start;
+		back = true;
+		bytes += buf->end - buf->start;
+		conn->rx_remote -= buf->remote;
+		buf->remote = false;
+		list_del_init(&buf->list);
+		if (buf->fetched)
+			hps_fetch_uncharge(conn, buf);
+		conn->ops->consumed(conn, buf);
+	}
+	atomic_sub(bytes, &conn->rx_avail);
+	conn->rx_bytes -= bytes;
+	conn->rx_cancel = 0;
+	hps_stat_add(conn->hn, RX_CANCELLED, bytes);
+	conn->ops->cancelled(conn, done);
+	/* That was to follow all that there is. */
+	if (conn->rx_urgent && conn->rx_urgent_at >= conn->rx_bytes)
+		hps_conn_shut(conn, EPROTO);
+}
+
+/* Likewise, if it does. */
+static void hps_fetch_cancelled(struct hps_conn *conn)
+{
+	if (likely(!READ_ONCE(conn->rx_cancel)))
+		return;
+	spin_lock_bh(&conn->lock);
+	if (conn->rx_cancel)
+		hps_fetch_give_back(conn);
+	spin_unlock_bh(&conn->lock);
+}
+
+/**
+ * hps_fetch - bytes that are at the peer are to be read
+ * @sk: the socket, locked
+ * @conn: its connection
+ * @buf: has them, in the receive queue
+ * @skip: bytes of @buf to leave out
+ * @r: who reads
+ * @len: bytes that it would take
+ *
+ * Context: process, sleeps, without the socket's lock. Return: how many bytes have come
+ * to where @r wants them; 0 if they are in the queue now, in place of @buf or in front of
+ * it, or not there any more; -ENOMEM; -ECONNRESET if they cannot be had any more, and
+ * @r->stuck or @r->parted says why.
+ */
+ssize_t hps_fetch(struct sock *sk, struct hps_conn *conn, struct hps_buf *buf,
+		  u32 skip, struct hps_reader *r, size_t len)
+{
+	struct hps_sink sink = {};
+	int n;
+
+	if (unlikely(READ_ONCE(conn->rx_cancel))) {
+		hps_fetch_cancelled(conn);
+		return 0;
+	}
+	if (skip || r->flags & MSG_PEEK || !r->pin || !r->pin(r, len, &sink))
+		return hps_fetch_local(sk, conn, buf, r);
+	n = hps_fetch_read(sk, conn, buf, r, &sink);
+	r->unpin(r, &sink, max(n, 0));
+	if (n > 0)
+		hps_stat_add(conn->hn, RX_PLACED, n);
+	return n;
+}
+
+/* The first buffer that is not our own memory; NULL at SO_RCVBUF, and without one. */
+static struct hps_buf *hps_fetch_first(struct sock *sk, struct hps_conn *conn)
+{
+	u32 limit = hps_sock_rcv_limit(sk), here = 0;
+	struct hps_buf *buf, *found = NULL;
+
+	spin_lock_bh(&conn->lock);
+	list_for_each_entry(buf, &conn->rxq, list) {
+		if (!buf->fetched) {
+			found = buf;
+			break;
+		}
+		here += buf->end - buf->start;
+	}
+	spin_unlock_bh(&conn->lock);
+	return here < limit ? found : NULL;
+}
+
+/**
+ * hps_fetch_aside - the transport's receives are needed for more of the same message
+ * @sk: the socket, locked
+ * @conn: its connection
+ *
+ * Moves the first bytes that are in a receive, or at the peer, into memory of our own, as
+ * far as SO_RCVBUF goes.
+ *
+ * Context: process, may sleep, without the lock. Return: 0; -ENOBUFS at that limit;
+ * -ENOMEM; -ECONNRESET.
+ */
+int hps_fetch_aside(struct sock *sk, struct hps_conn *conn)
+{
+	struct hps_buf *buf = hps_fetch_first(sk, conn), *local;
+	struct hps_reader nobody = {};
+	u32 size;
+
+	if (!buf)
+		return -ENOBUFS;
+	if (buf->remote)
+		return hps_fetch(sk, conn, buf, 0, &nobody, 0);
+	/* Pairs with hps_conn_join(). */
+	size = smp_load_acquire(&buf->end) - buf->start;
+	local = hps_fetch_buf(sk, size);
+	if (!local)
+		return -ENOMEM;
+	hps_sk(sk)->rx_charged += size;
+	memcpy(local->data, buf->data + buf->start, size);
+	hps_fetch_insert(conn, local, buf, size);
+	return 0;
+}
+
+/* The first buffer that has waited for long; NULL, and @wait is told when to look again. */
+static struct hps_buf *hps_fetch_oldest(struct sock *sk, struct hps_conn *conn,
+					long *wait)
+{
+	u32 limit = hps_sock_rcv_limit(sk), here = 0;
+	struct hps_buf *buf, *found = NULL;
+
+	*wait = -1;
+	spin_lock_bh(&conn->lock);
+	list_for_each_entry(buf, &conn->rxq, list) {
+		if (buf->remote) {
+			found = buf;
+			break;
+		}
+		here += buf->end - buf->start;
+	}
+	if (found && !conn->shut) {
+		*wait = HPS_FETCH_PATIENCE -
+			nsecs_to_jiffies(ktime_get_real() - found->stamp);
+		if (*wait > 0 || here >= limit)
+			found = NULL;
+		*wait = clamp_t(long, *wait, HPS_FETCH_PATIENCE / 8,
+				HPS_FETCH_PATIENCE);
+	} else {
+		found = NULL;
+	}
+	spin_unlock_bh(&conn->lock);
+	return found;
+}
+
+/* Returns when to come again, jiffies, or -1. The socket is locked. */
+static long hps_fetch_collect(struct sock *sk, struct hps_conn *conn)
+{
+	struct hps_reader nobody = {};
+	struct hps_buf *buf;
+	long wait;
+
+	for (;;) {
+		hps_fetch_turn(sk);
+		if (hps_sk_conn(sk) != conn)
+			return -1;
+		hps_fetch_cancelled(conn);
+		buf = hps_fetch_oldest(sk, conn, &wait);
+		if (!buf)
+			return wait;
+		if (hps_fetch_local(sk, conn, buf, &nobody))
+			return READ_ONCE(conn->shut) ? -1 : HPS_FETCH_PATIENCE;
+	}
+}
+
+static void hps_fetch_arm(struct hps_conn *conn, long wait)
+{
+	if (queue_delayed_work(hps_wq, &conn->collect, wait))
+		hps_conn_get(conn);
+}
+
+static void hps_fetch_work(struct work_struct *work)
+{
+	struct hps_conn *conn = container_of(work, struct hps_conn,
+					     collect.work);
+	long wait = HPS_FETCH_PATIENCE;
+	struct sock *sk = hps_conn_sock(conn);
+
+	if (sk) {
+		lock_sock(sk);
+		wait = hps_fetch_collect(sk, conn);
+		release_sock(sk);
+		sock_put(sk);
+	}
+	spin_lock_bh(&conn->lock);
+	/* Without a socket there is no reader. */
+	if (conn->rx_cancel && !conn->sk && !conn->shut)
+		hps_fetch_give_back(conn);
+	if (wait >= 0 && (conn->rx_remote || conn->rx_cancel) && !conn->shut)
+		hps_fetch_arm(conn, conn->rx_cancel ? 1 : wait);
+	spin_unlock_bh(&conn->lock);
+	hps_conn_put(conn);
+}
+
+/**
+ * hps_fetch_init - for a new connection
+ * @conn: the connection
+ */
+void hps_fetch_init(struct hps_conn *conn)
+{
+	INIT_DELAYED_WORK(&conn->collect, hps_fetch_work);
+}
+
+/**
+ * hps_fetch_expect - there are bytes at the peer that a reader should come for
+ * @conn: locked
+ */
+void hps_fetch_expect(struct hps_conn *conn)
+{
+	hps_fetch_arm(conn, HPS_FETCH_PATIENCE);
+}
+
+/**
+ * hps_fetch_back - the peer takes some of them back
+ * @conn: locked, with rx_cancel set
+ *
+ * Readers do not expect the queue to become shorter under their eyes, so that is
+ * left to who has the socket's lock.
+ */
+void hps_fetch_back(struct hps_conn *conn)
+{
+	if (!mod_delayed_work(hps_wq, &conn->collect, 0))
+		hps_conn_get(conn);
+}
+
+/**
+ * hps_fetch_cancel - there are none any more
+ * @conn: not locked, shut
+ *
+ * Context: any that is no interrupt's. Work that runs has a reference.
+ */
+void hps_fetch_cancel(struct hps_conn *conn)
+{
+	if (cancel_delayed_work(&conn->collect))
+		hps_conn_put(conn);
+}

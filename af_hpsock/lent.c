@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a send lends instead of copying it: pages that stay as they are until the
+ * peer has read them. Either somebody promised that (MSG_ZEROCOPY, splice(2)), or
+ * they are protected (protect.c), so that an ordinary send(2) may return at once, or
+ * it does not return before that (wait.c).
+ *
+ * A program that writes to its buffer before the peer has read it makes the
+ * kernel copy each page that it writes to, in a fault, which costs more than the
+ * copy that was saved. So a connection watches what becomes of what it lends, and
+ * with zcopy=auto copies for a while if that happens, each time for longer. It lends
+ * one send, to see how it goes, before it lends more at a time. And it does not
+ * begin with that: receives grow by what is sent, not by what is offered, and
+ * step up late where an offer is being read.
+ */
+#include <linux/mm.h>
+#include <linux/sizes.h>
+#include <linux/skbuff.h>
+#include <linux/uio.h>
+
+#include <linux/hpsock.h>
+
+#include "compat.h"
+#include "conn.h"
+#include "lent.h"
+#include "net.h"
+#include "param.h"
+#include "protect.h"
+#include "sock.h"
+#include "work.h"
+
+/* Bytes that a connection copies before, so that the peer's receives have grown. */
+#define HPS_LENT_YOUNG		SZ_1M
+
+/* Written early is more than one page of so many. */
+#define HPS_LENT_EARLY		64
+
+/* What a send that waits copies, at its end: an eighth of what is left, at most so much. */
+#define HPS_LENT_TAIL		32768
+
+/* Sends that are copied then: to begin with, so many times more if it was too soon, and at most. */
+#define HPS_LENT_PAUSE		16
+#define HPS_LENT_PAUSE_FACTOR	4
+#define HPS_LENT_PAUSE_MAX	1024
+
+/**
+ * hps_lent_went - was it worth it? That says whether to go on
+ * @conn: not locked
+ * @well: it was
+ *
+ * Context: process.
+ */
+void hps_lent_went(struct hps_conn *conn, bool well)
+{
+	spin_lock_bh(&conn->lock);
+	WRITE_ONCE(conn->lend_proven, well);
+	WRITE_ONCE(conn->lend_trial, false);
+	/* What was lent before the pause has no news. */
+	if (conn->lend_skip)
+		goto unlock;
+	if (well) {
+		conn->lend_pause = 0;
+		goto unlock;
+	}
+	conn->lend_pause = clamp_t(u32, conn->lend_pause * HPS_LENT_PAUSE_FACTOR,
+				   HPS_LENT_PAUSE, HPS_LENT_PAUSE_MAX);
+	WRITE_ONCE(conn->lend_skip, conn->lend_pause);
+	hps_stat_inc(conn->hn, LENT_PAUSE);
+unlock:
+	spin_unlock_bh(&conn->lock);
+}
+
+static void hps_lent_put_pages(struct page **pages, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		put_page(pages[i]);
+}
+
+static void hps_lent_free(struct hps_lent *lent)
+{
+	if (!lent->hold) {
+		hps_lent_put_pages(lent->pages, lent->nr);
+		kvfree(lent->pages);
+	}
+	mm_unaccount_pinned_pages(&lent->locked);
+	net_zcopy_put(lent->uarg);
+	put_net(lent->conn->net);
+	hps_conn_put(lent->conn);
+	kfree(lent);
+}
+
+static void hps_lent_work(struct work_struct *work)
+{
+	struct hps_lent *lent = container_of(work, struct hps_lent, work);
+	struct hps_released res;
+
+	hps_protect_release(lent->hold, &res);
+	hps_stat_add(lent->conn->hn, LENT_EARLY, res.early);
+	hps_stat_add(lent->conn->hn, LENT_RESTORED, res.restored);
+	hps_lent_went(lent->conn, res.early <= lent->nr / HPS_LENT_EARLY);
+	hps_lent_free(lent);
+}
+
+/**
+ * hps_lent_put - the pages are not needed any more
+ * @lent: no key for them is left; it is gone afterwards
+ *
+ * Context: any; hps_conn.lock may be held, if the caller has a reference.
+ */
+void hps_lent_put(struct hps_lent *lent)
+{
+	if (lent->hold)
+		queue_work(hps_wq, &lent->work);
+	else
+		hps_lent_free(lent);
+}
+
+/* How many of @len bytes are worth it? As many as one SRCAVAIL offers. */
+static u32 hps_lent_worth(struct sock *sk, struct hps_conn *conn,
+			  const struct iov_iter *iter, size_t len,
+			  bool promised, u32 mode)
+{
+	const struct hps_tuning *tuning = &hps_sk(sk)->tuning;
+	u32 threshold = hps_tuned(tuning, HPS_TUNE_ZCOPY_THRESHOLD);
+	size_t left;
+
+	if (mode == HPSOCK_ZCOPY_OFF)
+		return 0;
+	len = min_t(size_t, len, READ_ONCE(conn->tx_lend_max));
+	if (len < threshold)
+		return 0;
+	if (promised)
+		return len;
+	if (mode == HPSOCK_ZCOPY_WAIT) {
+		/* Nor is what was left of a larger one. */
+		if (len < 2 * HPS_LENT_TAIL)
+			return 0;
+		left = iov_iter_count(iter);
+		len = min(len, left - min_t(size_t, left / 8, HPS_LENT_TAIL));
+	}
+	/* A kernel's own memory, as io_uring's, is not a program's to protect. */
+	if (!user_backed_iter(iter))
+		return 0;
+	if (mode != HPSOCK_ZCOPY_PROTECT && READ_ONCE(conn->lend_skip)) {
+		WRITE_ONCE(conn->lend_skip, conn->lend_skip - 1);
+		return 0;
+	}
+	if (mode == HPSOCK_ZCOPY_AUTO &&
+	    (READ_ONCE(conn->tx_bytes) < HPS_LENT_YOUNG ||
+	     (READ_ONCE(conn->lend_trial) && !READ_ONCE(conn->lend_proven))))
+		return 0;
+	return len;
+}
+
+/* Returns how many bytes can be protected from @addr on: @len or 0. */
+static u32 hps_lent_protect(struct hps_lent *lent, unsigned long addr, u32 len)
+{
+	enum hps_refusal why;
+
+	lent->hold = hps_protect(addr, len, &why);
+	if (IS_ERR(lent->hold)) {
+		lent->hold = NULL;
+		hps_stat_refused(lent->conn->hn, why);
+		return 0;
+	}
+	lent->pages = hps_hold_pages(lent->hold, &lent->nr);
+	lent->off = offset_in_page(addr);
+	return len;
+}
+
+/* Takes as many of @len bytes as there are without a gap; returns how many. */
+static u32 hps_lent_take(struct hps_lent *lent, struct iov_iter *iter, u32 len)
+{
+	u32 max = DIV_ROUND_UP(len, PAGE_SIZE) + 1, total = 0, nr;
+	size_t off;
+	ssize_t n;
+
+	lent->pages = kvmalloc_array(max, sizeof(*lent->pages), GFP_KERNEL);
+	if (!lent->pages)
+		return 0;
+	while (total < len && lent->nr < max) {
+		n = iov_iter_get_pages2(iter, lent->pages + lent->nr, len - total,
+					max - lent->nr, &off);
+		if (n <= 0)
+			break;
+		nr = DIV_ROUND_UP(off + n, PAGE_SIZE);
+		if (!total)
+			lent->off = off;
+		/* What the page allocator did not give out by the page cannot be held. */
+		if (off != offset_in_page(lent->off + total) ||
+		    (total && off) || !sendpage_ok(lent->pages[lent->nr])) {
+			hps_lent_put_pages(lent->pages + lent->nr, nr);
+			iov_iter_revert(iter, n);
+			break;
+		}
+		lent->nr += nr;
+		total += n;
+	}
+	return total;
+}
+
+/**
+ * hps_lent_get - lend bytes to the peer, if that is worth it
+ * @sk: the socket, locked
+ * @conn: its connection
+ * @iter: where the bytes are; it moves on by what is lent
+ * @max: bytes that may be queued and are in one piece
+ * @uarg: who is to be told, or NULL
+ * @promised: nobody will write to them
+ * @mode: enum hpsock_zcopy; WAIT only if the caller can wait until they are read
+ * @refused: is told how many bytes are not worth another try, if it is NULL
+ *
+ * Context: process, may sleep. Return: what was lent, or NULL: nothing, it is to be
+ * sent another way.
+ */
+struct hps_lent *hps_lent_get(struct sock *sk, struct hps_conn *conn,
+			      struct iov_iter *iter, size_t max,
+			      struct ubuf_info *uarg, bool promised, u32 mode,
+			      u32 *refused)
+{
+	u32 len = hps_lent_worth(sk, conn, iter, max, promised, mode);
+	const struct hps_tuning *tuning = &hps_sk(sk)->tuning;
+	struct hps_lent *lent;
+
+	*refused = 0;
+	if (!len)
+		return NULL;
+	lent = kzalloc(sizeof(*lent), GFP_KERNEL);
+	if (!lent)
+		return NULL;
+	hps_conn_get(conn);
+	get_net(conn->net);
+	lent->conn = conn;
+	INIT_WORK(&lent->work, hps_lent_work);
+	if (uarg)
+		net_zcopy_get(uarg);
+	lent->uarg = uarg;
+	lent->waited = !promised && mode == HPSOCK_ZCOPY_WAIT;
+	if (!promised && mm_account_pinned_pages(&lent->locked, len)) {
+		hps_stat_inc(conn->hn, LEND_MEMLOCK);
+	} else if (promised || lent->waited) {
+		lent->len = hps_lent_take(lent, iter, len);
+	} else {
+		lent->len = hps_lent_protect(lent, hps_iter_addr(iter), len);
+		iov_iter_advance(iter, lent->len);
+	}
+	/* Some of it may do as well. */
+	if (lent->len >= min(len, hps_tuned(tuning, HPS_TUNE_ZCOPY_THRESHOLD))) {
+		if (lent->hold)
+			WRITE_ONCE(conn->lend_trial, true);
+		return lent;
+	}
+	if (!lent->len)
+		*refused = len;
+	iov_iter_revert(iter, lent->len);
+	hps_lent_put(lent);
+	return NULL;
+}

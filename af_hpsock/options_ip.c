@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Socket options of SOL_IP and SOL_IPV6, both of which any socket has, as a
+ * socket of AF_INET6; the table in sockopt.c says what each does.
+ */
+#include <net/inet_ecn.h>
+#include <net/ip.h>
+#include <net/route.h>
+#include <net/tcp_states.h>
+
+#include "compat.h"
+#include "conn.h"
+#include "options.h"
+#include "sock.h"
+
+static u8 hps_ip_class(u8 old, int val)
+{
+	return (val & ~INET_ECN_MASK) | (old & INET_ECN_MASK);
+}
+
+/* Read when the socket connects, see hps_cm_apply_options(). */
+static int hps_ip_set_tos(struct sock *sk, const struct hps_opt *opt, int val)
+{
+	struct inet_sock *inet = inet_sk(sk);
+
+	WRITE_ONCE(inet->tos, hps_ip_class(inet->tos, val));
+	WRITE_ONCE(sk->sk_priority, rt_tos2priority(inet->tos));
+	return 0;
+}
+
+static int hps_ip_get_tos(struct sock *sk, const struct hps_opt *opt, void *buf)
+{
+	return hps_opt_int(buf, inet_sk(sk)->tos);
+}
+
+const struct hps_opt_ops hps_ip_tos = {
+	.set = hps_ip_set_tos,
+	.get = hps_ip_get_tos,
+};
+
+static int hps_ip_set_tclass(struct sock *sk, const struct hps_opt *opt,
+			     int val)
+{
+	struct ipv6_pinfo *np = &hps_sk(sk)->inet6;
+
+	if (val < -1 || val > 0xff)
+		return -EINVAL;
+	np->tclass = hps_ip_class(np->tclass, val == -1 ? 0 : val);
+	return 0;
+}
+
+static int hps_ip_get_tclass(struct sock *sk, const struct hps_opt *opt,
+			     void *buf)
+{
+	return hps_opt_int(buf, hps_sk(sk)->inet6.tclass);
+}
+
+const struct hps_opt_ops hps_ip_tclass = {
+	.set = hps_ip_set_tclass,
+	.get = hps_ip_get_tclass,
+};
+
+static int hps_ip_set_ttl(struct sock *sk, const struct hps_opt *opt, int val)
+{
+	if (val != -1 && (val < 1 || val > 255))
+		return -EINVAL;
+	hps_sk(sk)->kept[opt->kept] = val;
+	return 0;
+}
+
+static int hps_ip_get_ttl(struct sock *sk, const struct hps_opt *opt, void *buf)
+{
+	int val = hps_sk(sk)->kept[opt->kept];
+
+	if (val < 0)
+		val = READ_ONCE(sock_net(sk)->ipv4.sysctl_ip_default_ttl);
+	return hps_opt_int(buf, val);
+}
+
+const struct hps_opt_ops hps_ip_ttl = {
+	.set = hps_ip_set_ttl,
+	.get = hps_ip_get_ttl,
+};
+
+static int hps_ip_set_hops(struct sock *sk, const struct hps_opt *opt, int val)
+{
+	if (val < -1 || val > 255)
+		return -EINVAL;
+	hps_sk(sk)->kept[opt->kept] = val;
+	return 0;
+}
+
+static int hps_ip_get_hops(struct sock *sk, const struct hps_opt *opt,
+			   void *buf)
+{
+	int val = hps_sk(sk)->kept[opt->kept];
+
+	if (val < 0)
+		val = READ_ONCE(sock_net(sk)->ipv6.devconf_all->hop_limit);
+	return hps_opt_int(buf, val);
+}
+
+const struct hps_opt_ops hps_ip_hops = {
+	.set = hps_ip_set_hops,
+	.get = hps_ip_get_hops,
+};
+
+static int hps_ip_get_mtu(struct sock *sk, const struct hps_opt *opt, void *buf)
+{
+	struct hps_conn *conn = hps_sk_conn(sk);
+	u32 mtu = conn ? hps_conn_mtu(conn) : 0;
+
+	return mtu ? hps_opt_int(buf, mtu) : -ENOTCONN;
+}
+
+const struct hps_opt_ops hps_ip_mtu = {
+	.get = hps_ip_get_mtu,
+};
+
+/* Both levels have it, for one bit. */
+static int hps_ip_set_freebind(struct sock *sk, const struct hps_opt *opt,
+			       int val)
+{
+	hps_set_freebind(sk, val);
+	return 0;
+}
+
+static int hps_ip_get_freebind(struct sock *sk, const struct hps_opt *opt,
+			       void *buf)
+{
+	return hps_opt_int(buf, hps_freebind(sk));
+}
+
+const struct hps_opt_ops hps_ip_freebind = {
+	.set = hps_ip_set_freebind,
+	.get = hps_ip_get_freebind,
+};
+
+static int hps_ip_set_no_port(struct sock *sk, const struct hps_opt *opt,
+			      int val)
+{
+	hps_sk(sk)->bind_no_port = !!val;
+	return 0;
+}
+
+static int hps_ip_get_no_port(struct sock *sk, const struct hps_opt *opt,
+			      void *buf)
+{
+	return hps_opt_int(buf, hps_sk(sk)->bind_no_port);
+}
+
+const struct hps_opt_ops hps_ip_no_port = {
+	.set = hps_ip_set_no_port,
+	.get = hps_ip_get_no_port,
+};
+
+/* inet_sk_get_local_port_range() reads it. */
+static int hps_ip_set_port_range(struct sock *sk, const struct hps_opt *opt,
+				 int val)
+{
+	u16 low = val, high = val >> 16;
+
+	if (low && high && low > high)
+		return -EINVAL;
+	hps_set_port_range(sk, low, high);
+	return 0;
+}
+
+static int hps_ip_get_port_range(struct sock *sk, const struct hps_opt *opt,
+				 void *buf)
+{
+	return hps_opt_int(buf, hps_port_range(sk));
+}
+
+const struct hps_opt_ops hps_ip_port_range = {
+	.set = hps_ip_set_port_range,
+	.get = hps_ip_get_port_range,
+};
+
+static int hps_ip_set_v6only(struct sock *sk, const struct hps_opt *opt,
+			     int val)
+{
+	if (inet_sk(sk)->inet_num)
+		return -EINVAL;
+	sk->sk_ipv6only = !!val;
+	return 0;
+}
+
+static int hps_ip_get_v6only(struct sock *sk, const struct hps_opt *opt,
+			     void *buf)
+{
+	return hps_opt_int(buf, sk->sk_ipv6only);
+}
+
+const struct hps_opt_ops hps_ip_v6only = {
+	.set = hps_ip_set_v6only,
+	.get = hps_ip_get_v6only,
+};
+
+/* From now on the addresses are told as those of IPv4 that they are. */
+static int hps_ip_set_addrform(struct sock *sk, const struct hps_opt *opt,
+			       int val)
+{
+	struct hps_sock *hsk = hps_sk(sk);
+
+	if (val != AF_INET)
+		return -EINVAL;
+	if (sk->sk_state != TCP_ESTABLISHED)
+		return -ENOTCONN;
+	if (ipv6_only_sock(sk) || !ipv6_addr_v4mapped(&hsk->peer.ip))
+		return -EADDRNOTAVAIL;
+	hsk->local.v6 = false;
+	hsk->peer.v6 = false;
+	return 0;
+}
+
+static int hps_ip_get_addrform(struct sock *sk, const struct hps_opt *opt,
+			       void *buf)
+{
+	if (sk->sk_state != TCP_ESTABLISHED)
+		return -ENOTCONN;
+	return hps_opt_int(buf, hps_sk(sk)->local.v6 ? AF_INET6 : AF_INET);
+}
+
+const struct hps_opt_ops hps_ip_addrform = {
+	.set = hps_ip_set_addrform,
+	.get = hps_ip_get_addrform,
+};

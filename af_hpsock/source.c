@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Bytes that the peer reads by RDMA instead of having them sent (SDP's SrcAvail).
+ *
+ * Life of a source, with who may reach the pages at that time:
+ *
+ *   queued	mapped for the device; in hps_conn.txq, in its place in the stream
+ *   offered	REG_MR makes a key for these bytes alone, SRCAVAIL tells it: the peer
+ *   read	READDONE counts it, and has invalidated the key; if it has not, we do
+ *		(LOCAL_INV)
+ *   revoked	nobody. The pages go back to where they are from, as bytes of a DATA
+ *		that was delivered
+ *
+ * A connection that ends stops there and then: its keys are destroyed when its queue
+ * pair is drained, the pages are given back after that.
+ *
+ * No more than hps_link.tx_offers_max are offered at a time, as for each a READDONE may
+ * come, for which a receive is posted beyond those of receives.c's rule. These, and
+ * the keys, are there from the first time on that something is lent; a connection that
+ * never does so has none.
+ */
+#include <linux/slab.h>
+#include <rdma/mr_pool.h>
+
+#include "conn.h"
+#include "device.h"
+#include "lent.h"
+#include "link.h"
+#include "mem.h"
+#include "net.h"
+#include "source.h"
+#include "work.h"
+
+/* A key of the pool, or another one; NULL if the device has no more. */
+static struct ib_mr *hps_source_mr(struct hps_link *link)
+{
+	struct ib_qp *qp = link->id->qp;
+	struct ib_mr *mr = ib_mr_pool_get(qp, &link->tx_mrs);
+	LIST_HEAD(fresh);
+
+	if (mr || ib_mr_pool_init(qp, &fresh, 1, IB_MR_TYPE_MEM_REG,
+				  link->tx_mr_pages, 0))
+		return mr;
+	return ib_mr_pool_get(qp, &fresh);
+}
+
+/* Addresses tell where a byte is in its page, and nothing of where the page is. */
+static int hps_source_map(struct hps_link *link, struct hps_source *source)
+{
+	struct ib_mr *mr = source->mr;
+	int nents = source->sgt.nents;
+
+	if (ib_map_mr_sg(mr, source->sgt.sgl, nents, NULL, PAGE_SIZE) != nents)
+		return -EINVAL;
+	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
+	mr->iova = (u64)link->tx_iova++ << 32 | offset_in_page(mr->iova);
+	return 0;
+}
+
+/* Returns 0 or a negative errno, with nothing left mapped. */
+static int hps_source_register(struct hps_link *link, struct hps_source *source)
+{
+	struct ib_device *ibdev = link->dev->ibdev;
+	struct hps_lent *lent = source->lent;
+	int err;
+
+	err = sg_alloc_table_from_pages(&source->sgt, lent->pages, lent->nr,
+					lent->off, lent->len, GFP_KERNEL);
+	if (err)
+		return err;
+	err = ib_dma_map_sgtable_attrs(ibdev, &source->sgt, DMA_TO_DEVICE, 0);
+	if (err)
+		goto free_table;
+	err = -ENOMEM;
+	source->mr = hps_source_mr(link);
+	if (!source->mr)
+		goto unmap;
+	err = hps_source_map(link, source);
+	if (!err)
+		return 0;
+	ib_mr_pool_put(link->id->qp, &link->tx_mrs, source->mr);
+	source->mr = NULL;
+unmap:
+	ib_dma_unmap_sgtable_attrs(ibdev, &source->sgt, DMA_TO_DEVICE, 0);
+free_table:
+	sg_free_table(&source->sgt);
+	return err;
+}
+
+static struct hps_buf *hps_source_buf(struct hps_link *link,
+				      struct hps_lent *lent)
+{
+	struct hps_source *source = kzalloc(sizeof(*source), GFP_KERNEL);
+	struct hps_buf *buf = hps_buf_shell(link->dev->ibdev, lent->len);
+
+	if (!source || !buf)
+		goto free;
+	INIT_LIST_HEAD(&source->node);
+	source->lent = lent;
+	source->buf = buf;
+	if (hps_source_register(link, source))
+		goto free;
+	hps_mem_add(source);
+	buf->source = source;
+	return buf;
+
+free:
+	kfree(source);
+	if (buf) {
+		buf->ibdev = NULL;
+		hps_buf_free(buf);
+	}
+	return NULL;
+}
+
+/**
+ * hps_source_queue - hps_transport.tx_lend
+ * @conn: established
+ * @lent: the pages; the transport's, if this succeeds
+ *
+ * Context: process, the socket's lock held; may sleep. Return: false without memory
+ * or keys, and when the connection is ending.
+ */
+bool hps_source_queue(struct hps_conn *conn, struct hps_lent *lent)
+{
+	struct hps_link *link = hps_link(conn);
+	struct hps_buf *buf = NULL;
+
+	if (!hps_link_enter(link))
+		return false;
+	if (!hps_receives_extra(link, conn->sk))
+		buf = hps_source_buf(link, lent);
+	if (buf) {
+		spin_lock_bh(&conn->lock);
+		if (lent->waited)
+			WRITE_ONCE(conn->tx_waited, conn->tx_waited + 1);
+		hps_zerocopy_queue(conn, buf);
+		spin_unlock_bh(&conn->lock);
+	}
+	hps_link_leave(link);
+	return !!buf;
+}
+
+/**
+ * hps_source_unmap - take the pages from the device
+ * @source: of which no key is left
+ * @ibdev: the device
+ *
+ * Context: any.
+ */
+void hps_source_unmap(struct hps_source *source, struct ib_device *ibdev)
+{
+	WARN_ON_ONCE(source->mr);
+	ib_dma_unmap_sgtable_attrs(ibdev, &source->sgt, DMA_TO_DEVICE, 0);
+}
+
+/**
+ * hps_source_free - give the pages back
+ * @source: unmapped
+ *
+ * Context: any.
+ */
+void hps_source_free(struct hps_source *source)
+{
+	sg_free_table(&source->sgt);
+	hps_mem_sub(source);
+	hps_lent_put(source->lent);
+	kfree(source);
+}
+
+/**
+ * hps_source_revoked - its key was invalidated
+ * @link: locked
+ * @source: the source; its pages are nobody's business any more
+ */
+void hps_source_revoked(struct hps_link *link, struct hps_source *source)
+{
+	struct hps_conn *conn = &link->conn;
+
+	ib_mr_pool_put(link->id->qp, &link->tx_mrs, source->mr);
+	source->mr = NULL;
+	if (!source->lent->waited)
+		return;
+	WRITE_ONCE(conn->tx_waited, conn->tx_waited - 1);
+	hps_wake(&conn->tx_waited);
+}
+
+/**
+ * hps_source_read - the peer has read what it was offered first
+ * @link: locked
+ * @total: so many were read, since the connection began
+ *
+ * A peer that keeps to the protocol has invalidated the key by the same message.
+ *
+ * Return: 0, or -EPROTO if it was not offered as many.
+ */
+int hps_source_read(struct hps_link *link, u32 total)
+{
+	struct hps_source *source;
+
+	if (total != link->tx_read_total + 1 || !link->tx_offers)
+		return -EPROTO;
+	link->tx_read_total++;
+	link->tx_offers--;
+	source = list_first_entry(&link->tx_sources, struct hps_source, node);
+	if (link->rx_revoked == source->mr->rkey) {
+		list_del_init(&source->node);
+		hps_source_revoked(link, source);
+		hps_conn_tx_done(&link->conn, source->buf, source->buf->size);
+	} else {
+		list_move_tail(&source->node, &link->tx_read);
+		hps_msg_revoke(link);
+	}
+	return 0;
+}
+
+static void hps_source_end_list(struct hps_link *link, struct list_head *list)
+{
+	struct hps_buf *buf;
+
+	list_for_each_entry(buf, list, list)
+		if (buf->source && buf->source->mr)
+			hps_source_revoked(link, buf->source);
+}
+
+/**
+ * hps_source_end - destroy all keys
+ * @link: whose queue pair is drained and about to go
+ *
+ * Context: process, may sleep.
+ */
+void hps_source_end(struct hps_link *link)
+{
+	spin_lock_bh(&link->conn.lock);
+	hps_source_end_list(link, &link->conn.txq);
+	hps_source_end_list(link, &link->conn.tx_flight);
+	spin_unlock_bh(&link->conn.lock);
+	ib_mr_pool_destroy(link->id->qp, &link->tx_mrs);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef HPS_SOURCE_H
+#define HPS_SOURCE_H
+
+#include <linux/list.h>
+#include <linux/scatterlist.h>
+
+struct hps_buf;
+struct hps_conn;
+struct hps_lent;
+struct hps_link;
+struct ib_device;
+struct ib_mr;
+
+/**
+ * struct hps_source - a send buffer that the peer reads by RDMA
+ * @node: in hps_link.tx_sources from SRCAVAIL to READDONE; then, if that has not
+ *	invalidated the key, in tx_read until this is being done
+ * @buf: whose bytes they are
+ * @lent: the pages; the source's
+ * @sgt: as the device sees them
+ * @at: where they begin in the stream, once they are offered
+ * @mr: their key, hps_link.tx_mrs's when it is not needed any more
+ */
+struct hps_source {
+	struct list_head node;
+	struct hps_buf *buf;
+	struct hps_lent *lent;
+	struct sg_table sgt;
+	u64 at;
+	struct ib_mr *mr;
+};
+
+bool hps_source_queue(struct hps_conn *conn, struct hps_lent *lent);
+void hps_source_unmap(struct hps_source *source, struct ib_device *ibdev);
+void hps_source_free(struct hps_source *source);
+void hps_source_revoked(struct hps_link *link, struct hps_source *source);
+int hps_source_read(struct hps_link *link, u32 total);
+void hps_source_end(struct hps_link *link);
+
+#endif /* HPS_SOURCE_H */

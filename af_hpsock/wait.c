@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * zcopy=wait: a send that returns when the peer has read its bytes from where they are.
+ * So they need no protection, and the memory may be any. Its last bytes are copied:
+ * while they are under way the program gets on with the next ones.
+ *
+ * TCP's send() would often have returned long before, with the bytes in its queue; that
+ * nobody reads is no reason to block where it does not. So this one is patient only
+ * as long as the peer goes on to read, and nobody disturbs it. Then it takes back what was
+ * not read (cancel.c) and goes on with a copy of that, like any other.
+ *
+ * As only the end of the stream can be taken back, another send, and FIN, have to
+ * wait for their turn (hps_conn.tx_turn). The socket's lock is not held meanwhile.
+ */
+#include <linux/wait_bit.h>
+#include <net/sock.h>
+
+#include "conn.h"
+#include "lent.h"
+#include "net.h"
+#include "sock.h"
+#include "wait.h"
+#include "work.h"
+
+/* Without an offer that was read to its end. */
+#define HPS_WAIT_PATIENCE	msecs_to_jiffies(500)
+
+/* For an answer to SRCCANCEL. */
+#define HPS_WAIT_ANSWER		(30 * HZ)
+
+/*
+ * Sleep until the variable is what it should be, @timeo jiffies have passed or a
+ * signal has come. Returns jiffies left, 0, or -ERESTARTSYS.
+ */
+#define hps_wait_event(var, condition, timeo)				\
+	___wait_var_event(var, ___wait_cond_timeout(condition),		\
+			  TASK_INTERRUPTIBLE, 0, timeo,			\
+			  __ret = schedule_timeout(__ret))
+
+/**
+ * hps_wait_clear - wait until somebody else is through with what a flag says
+ * @sk: the socket, locked
+ * @flag: which is cleared with hps_wake()
+ * @timeo: jiffies to wait, which this may take from
+ *
+ * Context: process, may sleep, without the lock. Return: 0, -EAGAIN, -ERESTARTSYS or
+ * -EINTR.
+ */
+int hps_wait_clear(struct sock *sk, bool *flag, long *timeo)
+{
+	long left = *timeo;
+
+	if (!left)
+		return -EAGAIN;
+	release_sock(sk);
+	left = hps_wait_event(flag, !READ_ONCE(*flag), left);
+	lock_sock(sk);
+	if (left < 0)
+		return sock_intr_errno(*timeo);
+	*timeo = left;
+	return left ? 0 : -EAGAIN;
+}
+
+/**
+ * hps_wait_turn - wait until no other send waits for the peer
+ * @sk: the socket, locked
+ * @conn: its connection
+ * @timeo: jiffies to wait, which this may take from
+ *
+ * Context: process, may sleep, without the lock; @sk may have another connection
+ * afterwards. Return: 0, -EAGAIN, -ERESTARTSYS or -EINTR.
+ */
+int hps_wait_turn(struct sock *sk, struct hps_conn *conn, long *timeo)
+{
+	int err;
+
+	if (likely(!conn->tx_turn))
+		return 0;
+	hps_conn_get(conn);
+	err = hps_wait_clear(sk, &conn->tx_turn, timeo);
+	hps_conn_put(conn);
+	return err;
+}
+
+/**
+ * hps_wait_turn_over - let other sends go on, and FIN
+ * @sk: the socket, locked
+ * @conn: where it was our turn
+ *
+ * Context: process.
+ */
+void hps_wait_turn_over(struct sock *sk, struct hps_conn *conn)
+{
+	spin_lock_bh(&conn->lock);
+	WRITE_ONCE(conn->tx_turn, false);
+	hps_stream_push(conn);
+	spin_unlock_bh(&conn->lock);
+	hps_wake(&conn->tx_turn);
+	sk->sk_write_space(sk);
+}
+
+/* Returns whether all of it was read. */
+static bool hps_wait_patiently(struct hps_conn *conn, long *timeo)
+{
+	for (;;) {
+		u32 waited = READ_ONCE(conn->tx_waited);
+		long time = min_t(long, *timeo, HPS_WAIT_PATIENCE), left;
+
+		if (!waited) {
+			hps_lent_went(conn, true);
+			return true;
+		}
+		left = hps_wait_event(&conn->tx_waited,
+				      READ_ONCE(conn->tx_waited) != waited, time);
+		if (*timeo != MAX_SCHEDULE_TIMEOUT)
+			*timeo -= time - max(left, 0L);
+		if (!left)
+			hps_lent_went(conn, false);
+		if (left <= 0)
+			return false;
+	}
+}
+
+/* The answer is the peer's kernel's. One that owes it for that long is not well. */
+static void hps_wait_cancel(struct hps_conn *conn)
+{
+	spin_lock_bh(&conn->lock);
+	if (!conn->shut) {
+		conn->tx_hold = true;
+		conn->ops->cancel(conn);
+	}
+	spin_unlock_bh(&conn->lock);
+	if (!wait_var_event_timeout(&conn->tx_hold, !READ_ONCE(conn->tx_hold),
+				    HPS_WAIT_ANSWER)) {
+		spin_lock_bh(&conn->lock);
+		hps_stat_inc(conn->hn, READ_STALLED);
+		hps_conn_shut(conn, ETIMEDOUT);
+		spin_unlock_bh(&conn->lock);
+	}
+	/* Also when the connection has ended. */
+	wait_var_event(&conn->tx_waited, !READ_ONCE(conn->tx_waited));
+}
+
+/**
+ * hps_wait_read - wait until the peer has read what a send has lent it
+ * @sk: the socket, locked
+ * @conn: where it did, referenced
+ * @timeo: jiffies to wait, which this takes from
+ *
+ * Context: process, sleeps, without the lock; @sk may have another connection
+ * afterwards. Return: how many bytes, the last ones, were taken back.
+ */
+u32 hps_wait_read(struct sock *sk, struct hps_conn *conn, long *timeo)
+{
+	u32 back;
+
+	release_sock(sk);
+	if (!hps_wait_patiently(conn, timeo))
+		hps_wait_cancel(conn);
+	lock_sock(sk);
+	spin_lock_bh(&conn->lock);
+	back = conn->tx_back;
+	conn->tx_back = 0;
+	spin_unlock_bh(&conn->lock);
+	hps_wait_turn_over(sk, conn);
+	return back;
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Send buffers that are pages of others, and who is told when they are done with:
+ * splice(2) has nobody told, MSG_ZEROCOPY the program, by the error queue, where sends
+ * have numbers. TCP completes them in order, and so do we: pages wait for those that
+ * were queued before them, which the peer may not have read yet; a send that was copied,
+ * and so is complete at once, waits as a note.
+ */
+#include <linux/skbuff.h>
+#include <linux/slab.h>
+
+#include "conn.h"
+
+struct hps_note {
+	struct list_head list;		/* in hps_conn.tx_notes */
+	struct ubuf_info *uarg;		/* referenced */
+	u32 after;			/* so many buffers of pages, modulo 2^32 */
+};
+
+/**
+ * hps_zerocopy_queue - pages are to be sent behind what is queued
+ * @conn: locked, not shut
+ * @buf: the pages
+ */
+void hps_zerocopy_queue(struct hps_conn *conn, struct hps_buf *buf)
+{
+	struct hps_buf *head = conn->tx_head;
+
+	/* From now on it may be sent, and freed. */
+	if (head) {
+		conn->tx_head = NULL;
+		head->busy = false;
+		head->end += sizeof(struct hps_record);
+		hps_stream_queued(conn, sizeof(struct hps_record));
+	}
+	list_add_tail(&buf->list, &conn->txq);
+	conn->tx_gathers++;
+	hps_stream_queued(conn, buf->size);
+}
+
+static void hps_zerocopy_tell(struct hps_conn *conn)
+{
+	struct hps_note *note, *next;
+
+	list_for_each_entry_safe(note, next, &conn->tx_notes, list) {
+		if ((s32)(note->after - conn->tx_gathers_done) > 0)
+			return;
+		list_del(&note->list);
+		net_zcopy_put(note->uarg);
+		kfree(note);
+	}
+}
+
+static void hps_zerocopy_done(struct hps_conn *conn, struct hps_buf *buf)
+{
+	list_del(&buf->list);
+	hps_buf_free(buf);
+	conn->tx_gathers_done++;
+	hps_zerocopy_tell(conn);
+}
+
+/**
+ * hps_zerocopy_advance - some pages are not needed any more
+ * @conn: locked, not shut
+ *
+ * Those are given back that have no others before them.
+ */
+void hps_zerocopy_advance(struct hps_conn *conn)
+{
+	struct hps_buf *buf, *next;
+
+	list_for_each_entry_safe(buf, next, &conn->tx_flight, list) {
+		if (!hps_buf_borrows(buf))
+			continue;
+		if (buf->done != buf->end)
+			return;
+		hps_zerocopy_done(conn, buf);
+	}
+}
+
+/**
+ * hps_zerocopy_copied - a send with MSG_ZEROCOPY was copied, in part or all of it
+ * @conn: not locked
+ * @uarg: the caller's; it has another reference if it has to wait for its turn
+ *
+ * Without memory for that it is complete before its turn, which may happen on TCP
+ * too.
+ *
+ * Context: process, may sleep.
+ */
+void hps_zerocopy_copied(struct hps_conn *conn, struct ubuf_info *uarg)
+{
+	struct hps_note *note = kmalloc(sizeof(*note), GFP_KERNEL);
+
+	if (!note)
+		return;
+	spin_lock_bh(&conn->lock);
+	if (!conn->shut && conn->tx_gathers != conn->tx_gathers_done) {
+		net_zcopy_get(uarg);
+		note->uarg = uarg;
+		note->after = conn->tx_gathers;
+		list_add_tail(&note->list, &conn->tx_notes);
+		note = NULL;
+	}
+	spin_unlock_bh(&conn->lock);
+	kfree(note);
+}
+
+/**
+ * hps_zerocopy_end - nothing will be sent any more
+ * @conn: locked, shut; nothing is posted
+ *
+ * Who waits for pages is told, in order: what was posted comes first.
+ */
+void hps_zerocopy_end(struct hps_conn *conn)
+{
+	struct hps_buf *buf, *next;
+
+	list_for_each_entry_safe(buf, next, &conn->tx_flight, list)
+		if (hps_buf_borrows(buf))
+			hps_zerocopy_done(conn, buf);
+	list_for_each_entry_safe(buf, next, &conn->txq, list)
+		if (hps_buf_borrows(buf))
+			hps_zerocopy_done(conn, buf);
+}
