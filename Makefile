@@ -7,7 +7,7 @@
 # make check		the tests on Debian's kernels, in virtual machines
 # make check-debug	the tests on kernels that look for bugs
 # make check-all	all of it, the result goes into Documentation/results.rst
-# make bench		latency and bandwidth next to TCP, SMC-R and verbs
+# make bench		a report next to TCP, SMC-R, rsockets and verbs (ROUNDS=1: short)
 # make style		checkpatch, sparse, shellcheck; silent when clean
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
@@ -48,7 +48,7 @@ demo: programs
 	selftests/demo/run
 
 bench: programs
-	selftests/bench/run
+	selftests/bench/run all $(or $(ROUNDS),3)
 
 style: setup
 	@selftests/vm/style

@@ -2,17 +2,6 @@
 #
 # Lines "CONTESTANT MEASURE RESULT" in, a table of the medians out.
 
-function median(list,	n, v, i, j, t) {
-	n = split(list, v, " ")
-	for (i = 2; i <= n; i++)
-		for (j = i; j > 1 && v[j - 1] + 0 > v[j] + 0; j--) {
-			t = v[j]
-			v[j] = v[j - 1]
-			v[j - 1] = t
-		}
-	return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
-}
-
 # us a message, one way
 function cost(who, m) {
 	return m == "lat64" ? med[who, m] : size[m] / med[who, m]
@@ -38,12 +27,14 @@ function columns(who,	i) {
 		if (has(who, name[i]))
 			printf " | %8.1f %8s %10s", med[who, name[i]], \
 				ratio(who, name[i]), own_cost(who, name[i])
+		else
+			printf " | %8s %8s %10s", "-", "-", "-"
 	printf "\n"
 }
 
 function heading(	i) {
-	printf "%-10s | %-28s | %-28s | %s\n", "medians", "64 bytes", "64 KiB", "1 MiB"
-	printf "%-10s", ""
+	printf "%-12s | %-28s | %-28s | %s\n", "medians", "64 bytes", "64 KiB", "1 MiB"
+	printf "%-12s", ""
 	for (i = 1; i <= 3; i++)
 		printf " | %8s %8s %10s", i == 1 ? "us" : "MB/s", "x verbs", "own us"
 	printf "\n"
@@ -53,7 +44,8 @@ BEGIN {
 	split("lat64 bw64k bw1m", name, " ")
 	size["bw64k"] = 65536
 	size["bw1m"] = 1048576
-	n_titles = split("TCP=tcp,raw verbs=verbs,SMC-R=smc,rsockets=rsockets," \
+	n_titles = split("TCP=tcp,raw verbs=verbs,kernel Send=ksend,kernel Write=kwrite," \
+			 "SMC-R=smc,rsockets=rsockets," \
 			 "AF_HPSOCK=hpsock", title, ",")
 }
 
@@ -67,7 +59,7 @@ END {
 		split(title[i], t, "=")
 		if (!has(t[2], "lat64"))
 			continue
-		printf "%-10s", t[1]
+		printf "%-12s", t[1]
 		columns(t[2])
 	}
 	print ""
