@@ -4,6 +4,8 @@
  * root and the pair of network devices v0 (host A) and v1 (host B) with an RDMA
  * device of the kind HPSOCK_DEV on each.
  */
+#include <linux/sockios.h>
+
 #include "hps_test.h"
 
 FIXTURE(fault) {
@@ -134,6 +136,17 @@ static long pull_call(struct hps_call *call)
 	return hps_pull_at(call->fd, call->len, INT64_MAX, 5000, call->arg);
 }
 
+/* The same with what the peer reads itself, where pages can be protected. */
+static long push_large_call(struct hps_call *call)
+{
+	return hps_push(call->fd, INT64_MAX, 256 << 10, call->arg);
+}
+
+static long pull_large_call(struct hps_call *call)
+{
+	return hps_pull_at(call->fd, call->len, INT64_MAX, 256 << 10, call->arg);
+}
+
 static long close_call(struct hps_call *call)
 {
 	return close(call->fd);
@@ -177,6 +190,7 @@ FIXTURE_TEARDOWN(fault)
 	int end;
 
 	restore_link();
+	hps_set_zcopy("auto");
 	if (self->syn_retries)
 		hps_set_number(SYN_RETRIES, self->syn_retries);
 	for (end = 0; end < 2; end++)
@@ -262,6 +276,43 @@ TEST_F_TIMEOUT(fault, wire_cut_while_idle, 150 * hps_slow())
 	}
 }
 
+/* The program's patience may be shorter than a queue pair's. */
+TEST_F_TIMEOUT(fault, wire_cut_patience, 150 * hps_slow())
+{
+	struct hps_call idle = { .fn = hps_recv_call, .buf = buf, .len = 10 };
+	struct hps_call waits = { .fn = hps_poll_call };
+	long before = hps_stat("peer_timeout");
+	int64_t start;
+	int s;
+
+	if (hps_siw())
+		SKIP(return, "a send is complete when TCP has it, which has a patience of its own");
+	ASSERT_OK(hps_pair(&self->t, &idle.fd, &s));
+	ASSERT_OK(hps_set(idle.fd, IPPROTO_TCP, TCP_KEEPIDLE, 1));
+	ASSERT_OK(hps_set(idle.fd, IPPROTO_TCP, TCP_KEEPINTVL, 1));
+	ASSERT_OK(hps_set(idle.fd, IPPROTO_TCP, TCP_KEEPCNT, 2));
+	ASSERT_OK(hps_set(idle.fd, SOL_SOCKET, SO_KEEPALIVE, 1));
+	ASSERT_OK(hps_pair(&self->t, &waits.fd, &s));
+	ASSERT_OK(hps_set(waits.fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 2000));
+	hps_block(&idle);
+	hps_block(&waits);
+	ASSERT_EQ(0, cut_wire());
+	start = hps_now();
+	/* It counts from the first byte that did not come through. */
+	while (!waits.done && hps_now() < start + hps_deadline()) {
+		send(waits.fd, "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+		usleep(50000);
+	}
+	ASSERT_TRUE(hps_done(&waits));
+	EXPECT_LE(1900, hps_now() - start);
+	EXPECT_EQ(POLLERR | POLLHUP, waits.ret);
+	EXPECT_EQ(ETIMEDOUT, hps_error(waits.fd));
+	ASSERT_TRUE(hps_done(&idle));
+	EXPECT_EQ(-1, idle.ret);
+	EXPECT_EQ(ETIMEDOUT, idle.err);
+	EXPECT_EQ(before + 2, hps_stat("peer_timeout"));
+}
+
 /* What is closed does not stay for ever: with data to send, with its end unheard. */
 TEST_F_TIMEOUT(fault, wire_cut_after_close, 150 * hps_slow())
 {
@@ -299,6 +350,59 @@ TEST_F_TIMEOUT(fault, wire_mended, 150 * hps_slow())
 	EXPECT_FALSE(push.done);
 	close(s);
 	ASSERT_TRUE(ends(&push));
+}
+
+/*
+ * Nor while memory is lent: here when the offer waits behind bytes that are to be sent
+ * again, and in both directions under way.
+ */
+TEST_F_TIMEOUT(fault, wire_mended_while_lent, 150 * hps_slow())
+{
+	const int large = 256 << 10, round = 4 << 20;
+	struct hps_call push = { .fn = push_large_call, .arg = 1 };
+	struct hps_call back = { .fn = push_large_call, .arg = 2 };
+	struct hps_call pull = { .fn = pull_large_call, .arg = 2 };
+	struct hps_call lend = { .fn = hps_send_call, .len = large };
+	long lent = hps_stat("tx_lent");
+	int unread = 10;
+	int64_t at;
+
+	ASSERT_TRUE(hps_set_zcopy(hps_stat("protect_works") ? "protect" : "wait"));
+	ASSERT_OK(hps_pair(&self->t, &push.fd, &back.fd));
+	ASSERT_EQ(0, cut_wire());
+	hps_fill(buf, 10, 0, 1);
+	ASSERT_EQ(10, send(push.fd, buf, 10, 0));
+	lend.fd = push.fd;
+	lend.buf = malloc(large);
+	hps_fill(lend.buf, large, 10, 1);
+	hps_start(&lend);
+	while (!ioctl(push.fd, SIOCOUTQ, &unread) && unread == 10)
+		usleep(1000);
+	ASSERT_EQ(0, restore_link());
+	ASSERT_EQ(10 + large, hps_pull(back.fd, 10 + large, large, 1));
+	ASSERT_TRUE(ends(&lend));
+	EXPECT_EQ(large, lend.ret);
+	free(lend.buf);
+	close(push.fd);
+	close(back.fd);
+
+	ASSERT_OK(hps_pair(&self->t, &push.fd, &back.fd));
+	pull.fd = push.fd;
+	hps_start(&push);
+	hps_start(&back);
+	hps_start(&pull);
+	for (at = 0; at < 3 * round; at += round) {
+		ASSERT_EQ(0, cut_wire());
+		ASSERT_EQ(0, restore_link());
+		ASSERT_EQ(round, hps_pull_at(back.fd, at, round, large, 1));
+	}
+	EXPECT_FALSE(push.done || back.done || pull.done);
+	EXPECT_LT(lent, hps_stat("tx_lent"));
+	ASSERT_OK(shutdown(push.fd, SHUT_RDWR));
+	ASSERT_OK(hps_reset(back.fd));
+	ASSERT_TRUE(ends(&push));
+	ASSERT_TRUE(ends(&back));
+	ASSERT_TRUE(ends(&pull));
 }
 
 /* What is connected learns of it, and what connects is told no later than by TCP. */
@@ -428,10 +532,18 @@ TEST_F_TIMEOUT(fault, device_removed_under_load, 300 * hps_slow())
 
 	for (end = 0; end < 2; end++) {
 		for (i = 0; i < 16; i += 4) {
-			int c, s;
+			int how = i ? HPSOCK_ZCOPY_WAIT : HPSOCK_ZCOPY_PROTECT, c, s;
 
 			ASSERT_OK(hps_pair(&self->t, &c, &s));
 			plan(call + i, c, s);
+			if (i >= 8)
+				continue;
+			ASSERT_OK(hps_set(c, SOL_HPSOCK, HPSOCK_ZCOPY, how));
+			ASSERT_OK(hps_set(s, SOL_HPSOCK, HPSOCK_ZCOPY, how));
+			call[i].fn = push_large_call;
+			call[i + 1].fn = push_large_call;
+			call[i + 2].fn = pull_large_call;
+			call[i + 3].fn = pull_large_call;
 		}
 		for (i = 0; i < 16; i++)
 			hps_start(&call[i]);

@@ -131,6 +131,7 @@ static void conn_param(struct rdma_conn_param *param, const void *data, size_t l
 {
 	*param = (struct rdma_conn_param){
 		.private_data = data, .private_data_len = len,
+		.responder_resources = 4, .initiator_depth = 4,
 		.retry_count = 7, .rnr_retry_count = 6,
 	};
 }
@@ -141,7 +142,6 @@ static void begin(struct peer *peer)
 	peer->granted = ntohs(peer->theirs.credits);
 }
 
-/* -1 and ECONNREFUSED when rejected, the reason in peer->reason. */
 static int resolve(struct peer *peer, struct hps_addr from, struct hps_addr to)
 {
 	peer->events = make_events();
@@ -153,6 +153,10 @@ static int resolve(struct peer *peer, struct hps_addr from, struct hps_addr to)
 	return expect(peer, RDMA_CM_EVENT_ROUTE_RESOLVED);
 }
 
+/*
+ * Connect, and leave it to the caller to send the first message. -1 and ECONNREFUSED
+ * when rejected, the reason in peer->reason.
+ */
 int peer_connect(struct peer *peer, struct hps_addr from, struct hps_addr to,
 		 const void *hello, size_t len)
 {
@@ -190,8 +194,10 @@ int peer_dial(struct peer *peer, const struct hps *t, const struct hps_addr *at)
 {
 	if (!peer->hello.magic)
 		peer_hello(peer, 40000, hps_port(at));
-	return peer_connect(peer, t->a, hps_at(*at, peer_service_port()), &peer->hello,
-			    sizeof(peer->hello));
+	if (peer_connect(peer, t->a, hps_at(*at, peer_service_port()), &peer->hello,
+			 sizeof(peer->hello)))
+		return -1;
+	return peer_send(peer, HPS_MSG_CREDIT, NULL, 0);
 }
 
 /* As peer_dial(), but the answer is not answered: without a queue pair no RTU goes out. */
@@ -322,7 +328,8 @@ int peer_send(struct peer *peer, int type, const void *data, uint32_t len)
 	struct hps_hdr *hdr = (struct hps_hdr *)msg;
 
 	*hdr = (struct hps_hdr){
-		.type = type, .len = htonl(len), .seq = htonl(peer->tx_seq++),
+		.type = type, .flags = peer->flags, .urgent = htons(peer->urgent),
+		.len = htonl(len), .seq = htonl(peer->tx_seq++),
 		.credit = htonl(peer->told),
 	};
 	if (len)
@@ -340,6 +347,42 @@ int peer_buffers(struct peer *peer, uint32_t from, uint32_t size)
 	peer->rx_from = from;
 	peer->rx_size = size;
 	return peer_send(peer, HPS_MSG_BUFFERS, &buffers, sizeof(buffers));
+}
+
+/* In the place of @len bytes. */
+int peer_srcavail(struct peer *peer, uint64_t addr, uint32_t rkey, uint32_t len)
+{
+	struct hps_srcavail src = {
+		.addr = htobe64(addr), .rkey = htonl(rkey), .len = htonl(len),
+	};
+
+	peer->tx_used++;
+	return peer_send(peer, HPS_MSG_SRCAVAIL, &src, sizeof(src));
+}
+
+/* The last @count offers are taken back. */
+int peer_srccancel(struct peer *peer, uint32_t count)
+{
+	struct hps_srccancel cancel = { .count = htonl(count) };
+
+	return peer_send(peer, HPS_MSG_SRCCANCEL, &cancel, sizeof(cancel));
+}
+
+/* Of the first of those that they take back we had read so much. */
+int peer_cancelack(struct peer *peer, uint32_t done)
+{
+	struct hps_cancelack ack = { .done = htonl(done) };
+
+	return peer_send(peer, HPS_MSG_CANCELACK, &ack, sizeof(ack));
+}
+
+/* After so many bytes comes an urgent one. */
+int peer_urgent(struct peer *peer, uint32_t ahead)
+{
+	struct hps_urgent_ahead urgent = { .ahead = htonl(ahead) };
+
+	peer->urgents = !peer->urgents;
+	return peer_send(peer, HPS_MSG_URGENT, &urgent, sizeof(urgent));
 }
 
 /* The longest payload they promise to take as our next message. */
@@ -407,8 +450,11 @@ int peer_receive(struct peer *peer, struct peer_msg *msg, int ms)
 	msg->hdr.credit = ntohl(hdr->credit);
 	msg->data = (const uint8_t *)(hdr + 1);
 	msg->len = wc.byte_len - sizeof(*hdr);
-	if (msg->hdr.flags || msg->hdr.pad || msg->hdr.len != msg->len ||
-	    msg->hdr.seq != peer->rx_seq++ || (int32_t)(msg->hdr.credit - peer->granted) < 0 ||
+	msg->hdr.urgent = ntohs(hdr->urgent);
+	if (msg->hdr.flags & ~(HPS_FLAG_URGENT | HPS_FLAG_HEARD) ||
+	    (msg->hdr.flags & HPS_FLAG_URGENT ? msg->hdr.urgent >= msg->len : msg->hdr.urgent) ||
+	    msg->hdr.len != msg->len || msg->hdr.seq != peer->rx_seq++ ||
+	    (int32_t)(msg->hdr.credit - peer->granted) < 0 ||
 	    msg->hdr.credit - peer->tx_used > ntohs(peer->theirs.window))
 		return -1;
 	peer->granted = msg->hdr.credit;
@@ -417,6 +463,15 @@ int peer_receive(struct peer *peer, struct peer_msg *msg, int ms)
 			return -1;
 	} else if (msg->hdr.type == HPS_MSG_BUFFERS) {
 		return take_buffers(peer, msg);
+	} else if (msg->hdr.type == HPS_MSG_SRCAVAIL) {
+		if (msg->len != sizeof(struct hps_srcavail) || peer->rx_data++ == peer->told)
+			return -1;
+	} else if (msg->hdr.type == HPS_MSG_SRCCANCEL) {
+		return msg->len == sizeof(struct hps_srccancel) ? 0 : -1;
+	} else if (msg->hdr.type == HPS_MSG_CANCELACK) {
+		return msg->len == sizeof(struct hps_cancelack) ? 0 : -1;
+	} else if (msg->hdr.type == HPS_MSG_URGENT) {
+		return msg->len == sizeof(struct hps_urgent_ahead) ? 0 : -1;
 	} else if (msg->len) {
 		return -1;
 	}

@@ -33,6 +33,9 @@ struct peer {
 	uint32_t told;		/* granted by us */
 	uint32_t tx_from, tx_size;	/* their last BUFFERS */
 	uint32_t rx_from, rx_size;	/* our last BUFFERS */
+	uint8_t flags;		/* HPS_FLAG_* of what we send */
+	uint16_t urgent;	/* with HPS_FLAG_URGENT */
+	bool urgents;		/* URGENT sent, modulo 2 */
 	int slot;		/* that holds the last message, -1: none */
 	bool gone;		/* disconnected */
 };
@@ -58,6 +61,10 @@ int peer_reject(struct peer *peer, const void *data, size_t len);
 int peer_raw(struct peer *peer, const void *msg, size_t len);
 int peer_send(struct peer *peer, int type, const void *data, uint32_t len);
 int peer_buffers(struct peer *peer, uint32_t from, uint32_t size);
+int peer_srcavail(struct peer *peer, uint64_t addr, uint32_t rkey, uint32_t len);
+int peer_srccancel(struct peer *peer, uint32_t count);
+int peer_cancelack(struct peer *peer, uint32_t done);
+int peer_urgent(struct peer *peer, uint32_t ahead);
 uint32_t peer_room(struct peer *peer);
 int peer_receive(struct peer *peer, struct peer_msg *msg, int ms);
 bool peer_gone(struct peer *peer);

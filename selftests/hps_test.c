@@ -3,11 +3,16 @@
 #define HPS_NO_HARNESS
 #include "hps_test.h"
 
+#include <linux/errqueue.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 
 /* How long "nothing happens" is watched. */
 #define QUIET_MS 100
+/* Longer than memory that grows by and by, and what is fetched without a reader, take. */
+#define FULL_MS 300
 
 static volatile sig_atomic_t caught;
 
@@ -25,6 +30,30 @@ long hps_number(const char *path, long otherwise)
 	return n;
 }
 
+/* The number in a line "NAME NUMBER" of a file; -1 if it has none. */
+long hps_field(const char *path, const char *name)
+{
+	FILE *f = fopen(path, "r");
+	char key[64];
+	long value;
+
+	if (!f)
+		return -1;
+	while (fscanf(f, "%63s %ld%*[^\n]", key, &value) == 2)
+		if (!strcmp(key, name)) {
+			fclose(f);
+			return value;
+		}
+	fclose(f);
+	return -1;
+}
+
+/* A counter of the module, -1 where there is none of that name. */
+long hps_stat(const char *name)
+{
+	return hps_field("/proc/net/hpsock_stat", name);
+}
+
 int hps_set_number(const char *path, long n)
 {
 	FILE *f = fopen(path, "w");
@@ -33,6 +62,18 @@ int hps_set_number(const char *path, long n)
 		return -1;
 	fprintf(f, "%ld\n", n);
 	return fclose(f);
+}
+
+/* Write to a file that is there: 0, or -1 and errno. */
+int hps_put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY), ret;
+
+	if (fd < 0)
+		return -1;
+	ret = write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -1;
+	close(fd);
+	return ret;
 }
 
 long hps_env(const char *name, long otherwise)
@@ -55,6 +96,31 @@ int hps_slow(void)
 	return slow < 1 ? 1 : slow;
 }
 
+/* Of the running kernel: 612 is 6.12 */
+int hps_kernel(void)
+{
+	struct utsname name;
+	int major, minor;
+
+	if (uname(&name) || sscanf(name.release, "%d.%d", &major, &minor) != 2)
+		return 0;
+	return major * 100 + minor;
+}
+
+/* Has it SO_REUSEPORT? Before 6.3 the core refuses that off AF_INET. */
+bool hps_shares_ports(const struct hps *t)
+{
+	return !t->rdma || hps_kernel() >= 603;
+}
+
+/* Are the devices Soft-iWARP's? */
+bool hps_siw(void)
+{
+	const char *dev = getenv("HPSOCK_DEV");
+
+	return dev && !strcmp(dev, "siw");
+}
+
 /* Milliseconds after which what should have happened never will. */
 int hps_deadline(void)
 {
@@ -74,6 +140,7 @@ void hps_init(struct hps *t, bool rdma, int af)
 	t->rdma = rdma;
 	t->af = af;
 	t->domain = rdma ? hps_family() : af;
+	t->type = SOCK_STREAM;
 	if (af == AF_INET) {
 		t->a = hps_parse(env_text("HPS_ADDR_A", "10.3.0.1"), 0);
 		t->b = hps_parse(env_text("HPS_ADDR_B", "10.3.0.2"), 0);
@@ -135,6 +202,18 @@ bool hps_same_host(const struct hps_addr *a, const struct hps_addr *b)
 	return a->in.sin_addr.s_addr == b->in.sin_addr.s_addr;
 }
 
+/* On the link, but nobody has it. */
+struct hps_addr hps_silent(const struct hps *t)
+{
+	struct hps_addr addr = t->b;
+
+	if (t->af == AF_INET)
+		addr.in.sin_addr.s_addr = (addr.in.sin_addr.s_addr & htonl(~0xff)) | htonl(77);
+	else
+		addr.in6.sin6_addr.s6_addr16[7] = htons(0x77);
+	return hps_at(addr, 5000);
+}
+
 bool hps_same(const struct hps_addr *a, const struct hps_addr *b)
 {
 	return hps_same_host(a, b) && hps_port(a) == hps_port(b);
@@ -158,6 +237,13 @@ struct hps_addr hps_peer(int fd)
 	return addr;
 }
 
+int hps_port_of(int fd)
+{
+	struct hps_addr addr = hps_name(fd);
+
+	return hps_port(&addr);
+}
+
 /* Is it a port that the kernel may choose by itself? */
 bool hps_ephemeral(int port)
 {
@@ -174,7 +260,7 @@ bool hps_ephemeral(int port)
 
 int hps_socket(const struct hps *t, int flags)
 {
-	return socket(t->domain, SOCK_STREAM | flags, 0);
+	return socket(t->domain, t->type | flags, 0);
 }
 
 int hps_bind(int fd, struct hps_addr addr)
@@ -202,6 +288,16 @@ int hps_bound(const struct hps *t, int flags, struct hps_addr addr)
 	int fd = hps_socket(t, flags);
 
 	if (fd < 0 || hps_bind(fd, addr))
+		return give_up(fd);
+	return fd;
+}
+
+/* With an option set that is off otherwise. */
+int hps_bound_with(const struct hps *t, int level, int name, struct hps_addr addr)
+{
+	int fd = hps_socket(t, 0);
+
+	if (fd < 0 || hps_set(fd, level, name, 1) || hps_bind(fd, addr))
 		return give_up(fd);
 	return fd;
 }
@@ -376,6 +472,17 @@ bool hps_until_inq(int fd, int bytes)
 	return true;
 }
 
+/* Wait until no more than @bytes are left to send; is it just those? */
+bool hps_until_outq(int fd, int bytes)
+{
+	int64_t end = hps_now() + hps_deadline();
+	int left = -1;
+
+	while (!ioctl(fd, TIOCOUTQ, &left) && left > bytes && hps_now() < end)
+		usleep(1000);
+	return left == bytes;
+}
+
 pid_t hps_tid(void)
 {
 	return syscall(SYS_gettid);
@@ -531,10 +638,58 @@ int64_t hps_stuff(int fd, uint64_t at, uint64_t seed)
 		} else if (errno != EAGAIN) {
 			return -1;
 		} else if (!refused++) {
-			hps_poll(fd, POLLOUT, QUIET_MS);
+			hps_poll(fd, POLLOUT, FULL_MS * hps_slow());
 		}
 	}
 	return total;
+}
+
+/* 6.1's core does not let a family have the option. */
+int hps_zerocopy(const struct hps *t, int fd)
+{
+	if (t->rdma && hps_kernel() < 603)
+		return hps_set(fd, SOL_HPSOCK, HPSOCK_ZEROCOPY, 1);
+	return hps_set(fd, SOL_SOCKET, SO_ZEROCOPY, 1);
+}
+
+/* What one entry of the error queue says; -1 and EAGAIN if there is none. */
+int hps_completion(const struct hps *t, int fd, struct sock_extended_err *ee)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[256];
+	} control;
+	struct msghdr msg = { .msg_control = &control, .msg_controllen = sizeof(control) };
+	struct cmsghdr *cmsg;
+	int level = t->af == AF_INET ? SOL_IP : SOL_IPV6;
+	int type = t->af == AF_INET ? IP_RECVERR : IPV6_RECVERR;
+
+	if (recvmsg(fd, &msg, MSG_ERRQUEUE))
+		return -1;
+	cmsg = CMSG_FIRSTHDR(&msg);
+	errno = EPROTO;
+	if (!(msg.msg_flags & MSG_ERRQUEUE) || !cmsg || cmsg->cmsg_level != level ||
+	    cmsg->cmsg_type != type)
+		return -1;
+	memcpy(ee, CMSG_DATA(cmsg), sizeof(*ee));
+	return ee->ee_errno || ee->ee_origin != SO_EE_ORIGIN_ZEROCOPY || ee->ee_type ? -1 : 0;
+}
+
+/* Wait until sends 0 to @last, of which @from were told already, are complete. */
+bool hps_completed(const struct hps *t, int fd, uint32_t from, uint32_t last)
+{
+	int64_t end = hps_now() + hps_deadline();
+	struct sock_extended_err ee;
+
+	while (from <= last && hps_now() < end) {
+		/* No event has to be asked for. */
+		if (!(hps_poll(fd, 0, 100) & POLLERR))
+			continue;
+		if (hps_completion(t, fd, &ee) || ee.ee_info != from || ee.ee_data < from)
+			return false;
+		from = ee.ee_data + 1;
+	}
+	return from == last + 1;
 }
 
 pid_t hps_fork(void)
@@ -606,6 +761,12 @@ void hps_start(struct hps_call *call)
 		abort();
 }
 
+/* The module's way to send much, for those who have none of their own */
+bool hps_set_zcopy(const char *how)
+{
+	return !hps_put("/sys/module/hpsock/parameters/zcopy", how);
+}
+
 /* Start it and wait until it sleeps. */
 void hps_block(struct hps_call *call)
 {
@@ -613,6 +774,14 @@ void hps_block(struct hps_call *call)
 	while (!call->tid)
 		usleep(100);
 	hps_until_blocked(call->tid);
+}
+
+/* Interrupt a call that waits by SIGUSR1, and wait until the signal was handled. */
+void hps_interrupt(struct hps_call *call)
+{
+	pthread_kill(call->thread, SIGUSR1);
+	while (!hps_caught())
+		usleep(1000);
 }
 
 /* Wait for its end. */
@@ -646,6 +815,16 @@ long hps_poll_call(struct hps_call *call)
 	struct pollfd p = { .fd = call->fd, .events = call->arg };
 
 	return poll(&p, 1, hps_deadline()) == 1 ? p.revents : -1;
+}
+
+/* Fresh memory of the program's own. */
+void *hps_memory(size_t len)
+{
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		abort();
+	return p;
 }
 
 void *hps_unmapped(void)

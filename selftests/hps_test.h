@@ -53,15 +53,22 @@ struct hps_addr {
 struct hps {
 	bool rdma;		/* AF_HPSOCK and not TCP */
 	int domain;		/* first argument of socket() */
+	int type;		/* second one, SOCK_STREAM by hps_init() */
 	int af;			/* family of the addresses */
 	struct hps_addr a, b;	/* client's and server's host, port 0 */
 };
 
 int hps_family(void);
 int hps_slow(void);
+int hps_kernel(void);
+bool hps_siw(void);
+bool hps_shares_ports(const struct hps *t);
 int hps_deadline(void);
 long hps_number(const char *path, long otherwise);
 int hps_set_number(const char *path, long n);
+int hps_put(const char *path, const char *text);
+long hps_field(const char *path, const char *name);
+long hps_stat(const char *name);
 long hps_env(const char *name, long otherwise);
 void hps_init(struct hps *t, bool rdma, int af);
 
@@ -70,7 +77,9 @@ struct hps_addr hps_parse(const char *text, int port);
 struct hps_addr hps_any(int af, int port);
 struct hps_addr hps_at(struct hps_addr addr, int port);
 struct hps_addr hps_mapped(struct hps_addr addr);
+struct hps_addr hps_silent(const struct hps *t);
 int hps_port(const struct hps_addr *addr);
+int hps_port_of(int fd);
 bool hps_same(const struct hps_addr *a, const struct hps_addr *b);
 bool hps_same_host(const struct hps_addr *a, const struct hps_addr *b);
 struct hps_addr hps_name(int fd);
@@ -82,6 +91,7 @@ int hps_socket(const struct hps *t, int flags);
 int hps_bind(int fd, struct hps_addr addr);
 int hps_connect(int fd, struct hps_addr addr);
 int hps_bound(const struct hps *t, int flags, struct hps_addr addr);
+int hps_bound_with(const struct hps *t, int level, int name, struct hps_addr addr);
 int hps_listen(const struct hps *t, int backlog, struct hps_addr *at);
 int hps_client(const struct hps *t, int flags);
 int hps_dial(const struct hps *t, struct hps_addr to);
@@ -102,6 +112,7 @@ int hps_poll(int fd, int events, int ms);
 int hps_wait(int fd, int events);
 bool hps_quiet(int fd, int events);
 bool hps_until_inq(int fd, int bytes);
+bool hps_until_outq(int fd, int bytes);
 void hps_until_blocked(pid_t tid);
 pid_t hps_tid(void);
 
@@ -114,7 +125,14 @@ int64_t hps_pull_at(int fd, uint64_t at, uint64_t len, size_t chunk, uint64_t se
 int64_t hps_stuff(int fd, uint64_t at, uint64_t seed);
 uint64_t hps_random(uint64_t *state);
 
-/* An address where no memory is */
+/* MSG_ZEROCOPY, for which a socket has to ask, and what the error queue says then */
+struct sock_extended_err;
+int hps_zerocopy(const struct hps *t, int fd);
+int hps_completion(const struct hps *t, int fd, struct sock_extended_err *ee);
+bool hps_completed(const struct hps *t, int fd, uint32_t from, uint32_t last);
+
+/* Memory: a program's own, and where there is none */
+void *hps_memory(size_t len);
 void *hps_unmapped(void);
 
 /* Children and signals */
@@ -138,8 +156,10 @@ struct hps_call {
 	int64_t took;
 };
 
+bool hps_set_zcopy(const char *how);
 void hps_start(struct hps_call *call);
 void hps_block(struct hps_call *call);
+void hps_interrupt(struct hps_call *call);
 bool hps_done(struct hps_call *call);
 long hps_recv_call(struct hps_call *call);
 long hps_send_call(struct hps_call *call);

@@ -3,11 +3,14 @@
 # hpsock_run: which sockets it converts, and how it stands in for the program.
 set -u
 cd "$(dirname "$0")" || exit 1
+# shellcheck source-path=SCRIPTDIR source=ktap.sh
+. ./ktap.sh
 
 run=$PWD/../tools/hpsock_run
 domain=$PWD/build/tool_domain
 family=$(cat /sys/module/hpsock/parameters/family)
 tmp=$(mktemp -d)
+out=$tmp/out
 trap 'rm -rf "$tmp"' EXIT
 
 stream=1 dgram=2 raw=3
@@ -15,23 +18,15 @@ nonblock=0x800 cloexec=0x80000
 tcp=6 icmp=1 mptcp=262
 inet=2 inet6=10 unix=1
 
-n=0 failures=0
-
 # is NAME EXPECTED COMMAND...: the command prints that, and nothing else.
 is()
 {
 	local name=$1 expected=$2 got
 	shift 2
 	got=$("$@" 2>&1)
-	n=$((n + 1))
-	if [ "$got" = "$expected" ]; then
-		echo "ok $n $name"
-	else
-		echo "not ok $n $name"
-		echo "# expected: $expected"
-		echo "# got: $got"
-		failures=$((failures + 1))
-	fi
+	printf 'expected: %s\ngot: %s\n' "$expected" "$got" >"$out"
+	[ "$got" = "$expected" ]
+	result $? "$name"
 }
 
 # The status of a command, and nothing of what it says.
@@ -109,5 +104,4 @@ converted
 not_converted
 launcher
 no_family
-echo "1..$n"
-[ $failures -eq 0 ]
+plan

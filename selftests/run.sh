@@ -3,8 +3,9 @@
 # Run a set of test programs on this machine, usually a guest of vm/run, where
 # the module is loaded and two RDMA devices face each other.
 #
-# usage: run.sh [-v] SET | -p PROGRAM...
+# usage: run.sh [-v] [-f hpsock|tcp] SET | -p PROGRAM...
 #	-v	show all that the programs print, else only what failed
+#	-f	only the test cases over AF_HPSOCK, or only the same ones over TCP
 #
 # The sets are in the file "sets".  Every program prints KTAP; one that does
 # not end in time, dies or says nothing counts as failed.  The last line is
@@ -13,6 +14,8 @@ set -u
 cd "$(dirname "$0")" || exit 1
 
 verbose=
+family=
+filter=()
 passed=0 failed=0 skipped=0
 slow=${HPSOCK_SLOW:-1}
 log=$(mktemp)
@@ -45,11 +48,20 @@ verdict()
 # run PROGRAM SECONDS
 run()
 {
+	local args=("${filter[@]}")
 	local status counts ok bad skip why mark=ok begin=$SECONDS
+	if [[ $1 = *.sh ]]; then
+		[ "$family" != tcp ] || return
+		args=()
+	fi
 	# Lets one see on the console which program the kernel complained of.
 	[ ! -w /dev/kmsg ] || echo "<5>hps: $1" >/dev/kmsg
-	timeout -k 10 $(($2 * slow)) "$(path_of "$1")" >"$log" 2>&1 </dev/null
+	timeout -k 10 $(($2 * slow)) "$(path_of "$1")" "${args[@]}" >"$log" 2>&1 </dev/null
 	status=$?
+	# Not every program has test cases over TCP.
+	if [ "$family" = tcp ] && grep -qx '1\.\.0' "$log"; then
+		return
+	fi
 	counts=$(awk -f ktap.awk "$log")
 	read -r ok bad skip <<<"$counts"
 	why=$(verdict $status "$bad" $((ok + bad + skip)))
@@ -87,18 +99,35 @@ run_set()
 	done <<<"$list"
 }
 
-if [ "${1:-}" = -v ]; then
-	verbose=1
-	shift
-fi
-case ${1:-} in
-'')	sed -n '3,10s/^# \{0,1\}//p' "$0"; exit 2;;
--p)
-	shift
+usage()
+{
+	sed -n '3,11s/^# \{0,1\}//p' "$0"
+	exit 2
+}
+
+programs=
+while getopts vf:p o; do
+	case $o in
+	v)	verbose=1;;
+	f)
+		family=$OPTARG
+		case $family in
+		hpsock)	filter=(-V inet -V inet6);;
+		tcp)	filter=(-v inet -v inet6);;
+		*)	usage;;
+		esac;;
+	p)	programs=1;;
+	*)	usage;;
+	esac
+done
+shift $((OPTIND - 1))
+[ $# -gt 0 ] || usage
+if [ -n "$programs" ]; then
 	for p; do
 		run "$p" 600
-	done;;
-*)	run_set "$1";;
-esac
+	done
+else
+	run_set "$1"
+fi
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -23,34 +23,17 @@ static struct hps version(const struct hps *t, int af)
 
 static int reusing(const struct hps *t, struct hps_addr addr)
 {
-	int fd = hps_socket(t, 0);
+	return hps_bound_with(t, SOL_SOCKET, SO_REUSEADDR, addr);
+}
 
-	if (fd < 0 || hps_set(fd, SOL_SOCKET, SO_REUSEADDR, 1))
-		return -1;
-	if (hps_bind(fd, addr)) {
-		int err = errno;
-
-		close(fd);
-		errno = err;
-		return -1;
-	}
-	return fd;
+static int sharing(const struct hps *t, struct hps_addr addr)
+{
+	return hps_bound_with(t, SOL_SOCKET, SO_REUSEPORT, addr);
 }
 
 static int v6only(const struct hps *t, struct hps_addr addr)
 {
-	int fd = hps_socket(t, 0);
-
-	if (fd < 0 || hps_set(fd, SOL_IPV6, IPV6_V6ONLY, 1))
-		return -1;
-	if (hps_bind(fd, addr)) {
-		int err = errno;
-
-		close(fd);
-		errno = err;
-		return -1;
-	}
-	return fd;
+	return hps_bound_with(t, SOL_IPV6, IPV6_V6ONLY, addr);
 }
 
 /* A port that nobody has. */
@@ -360,6 +343,71 @@ TEST_F(bind, reuse_not_of_listener)
 	one = reusing(&self->t, hps_at(self->t.b, port));
 	ASSERT_OK(one);
 	EXPECT_OK(listen(one, 1));
+}
+
+TEST_F(bind, reuseport)
+{
+	int port = free_port(&self->t);
+	struct hps_addr at = hps_at(self->t.b, port);
+	int fd[3], i;
+
+	if (!hps_shares_ports(&self->t))
+		SKIP(return, "this kernel refuses SO_REUSEPORT off AF_INET");
+	fd[0] = sharing(&self->t, at);
+	ASSERT_OK(fd[0]);
+	fd[1] = sharing(&self->t, at);
+	ASSERT_OK(fd[1]);
+	fd[2] = sharing(&self->t, hps_any(self->t.af, port));
+	ASSERT_OK(fd[2]);
+	for (i = 0; i < 3; i++)
+		EXPECT_OK(listen(fd[i], 1));
+	EXPECT_ERRNO(EADDRINUSE, hps_bound(&self->t, 0, at));
+	EXPECT_ERRNO(EADDRINUSE, reusing(&self->t, at));
+	EXPECT_OK(sharing(&self->t, at));
+	close(fd[0]);
+	EXPECT_OK(sharing(&self->t, at));
+}
+
+TEST_F(bind, reuseport_needs_both)
+{
+	int port = free_port(&self->t);
+	struct hps_addr at = hps_at(self->t.b, port);
+	int one;
+
+	if (!hps_shares_ports(&self->t))
+		SKIP(return, "this kernel refuses SO_REUSEPORT off AF_INET");
+	one = reusing(&self->t, at);
+	ASSERT_OK(one);
+	EXPECT_ERRNO(EADDRINUSE, sharing(&self->t, at));
+	close(one);
+	one = hps_bound(&self->t, 0, at);
+	ASSERT_OK(one);
+	EXPECT_ERRNO(EADDRINUSE, sharing(&self->t, at));
+	/* It may be said later. */
+	ASSERT_OK(hps_set(one, SOL_SOCKET, SO_REUSEPORT, 1));
+	EXPECT_OK(sharing(&self->t, at));
+}
+
+/* Nobody can have a share of what comes for somebody else. */
+TEST_F(bind, reuseport_of_another)
+{
+	int port = free_port(&self->t);
+	struct hps_addr at = hps_at(self->t.b, port);
+	pid_t pid;
+
+	if (!hps_shares_ports(&self->t))
+		SKIP(return, "this kernel refuses SO_REUSEPORT off AF_INET");
+	if (geteuid())
+		SKIP(return, "needs root");
+	ASSERT_OK(sharing(&self->t, at));
+	pid = fork();
+	ASSERT_OK(pid);
+	if (!pid) {
+		if (setresuid(NOBODY, NOBODY, NOBODY))
+			_exit(255);
+		_exit(sharing(&self->t, at) < 0 ? errno : 0);
+	}
+	EXPECT_EQ(EADDRINUSE, hps_reap(pid));
 }
 
 /* What accept() gave keeps the port of the listener. */

@@ -226,6 +226,38 @@ TEST_F(close, linger_0)
 	EXPECT_EQ(0, recv(self->s, buf, 1, 0));
 }
 
+/* What was sent before a reset is there to be read before the error. */
+static void arrives_first(struct __test_metadata *_metadata, struct hps *t, bool unread)
+{
+	/* What TCP has to send later, it drops. */
+	int len = t->rdma ? 20000 : 5000, c, s, i;
+
+	for (i = 0; i < 20; i++) {
+		ASSERT_OK(hps_pair(t, &c, &s));
+		if (unread) {
+			ASSERT_EQ(1, send(c, "x", 1, 0));
+			ASSERT_TRUE(hps_until_inq(s, 1));
+		} else {
+			linger(s, 0);
+		}
+		ASSERT_EQ(len, hps_push(s, len, len, 1));
+		ASSERT_OK(close(s));
+		ASSERT_EQ(len, hps_pull(c, len, len, 1)) TH_LOG("round %d", i);
+		ASSERT_ERRNO(ECONNRESET, recv(c, buf, 1, 0));
+		close(c);
+	}
+}
+
+TEST_F(close, data_before_reset)
+{
+	arrives_first(_metadata, &self->t, false);
+}
+
+TEST_F(close, data_before_unread_data)
+{
+	arrives_first(_metadata, &self->t, true);
+}
+
 TEST_F(close, reset_told_by_send)
 {
 	ASSERT_OK(hps_reset(self->c));
@@ -256,9 +288,11 @@ TEST_F(close, reset_told_by_so_error)
 	EXPECT_OK(hps_set(self->s, SOL_SOCKET, SO_KEEPALIVE, 1));
 }
 
+/* A reset takes back what was lent to the peer, so the first bytes are not. */
 TEST_F(close, reset_of_full)
 {
-	ASSERT_LT(0, hps_stuff(self->c, 0, 1));
+	ASSERT_EQ(1000, hps_push(self->c, 1000, 1000, 1));
+	ASSERT_LT(0, hps_stuff(self->c, 1000, 1));
 	ASSERT_LT(0, hps_stuff(self->s, 0, 2));
 	ASSERT_OK(hps_reset(self->c));
 	EXPECT_TRUE(hps_wait(self->s, POLLERR) & POLLERR);
@@ -669,6 +703,33 @@ TEST_F(close, races)
 		close(c);
 		close(s);
 	}
+}
+
+#define ORPHAN_TIMEOUT	"/sys/module/hpsock/parameters/orphan_timeout"
+
+/*
+ * A closed socket has data for a peer that is there and does not read: it is not
+ * kept for ever. TCP has timers of its own for that, of many minutes.
+ */
+TEST_F(close, orphan_gives_up)
+{
+	int64_t end = hps_now() + hps_deadline();
+	long before, timeout;
+
+	if (!self->t.rdma)
+		return;
+	before = hps_stat("orphan_timeout");
+	timeout = hps_number(ORPHAN_TIMEOUT, -1);
+	ASSERT_LT(0, timeout);
+	ASSERT_OK(hps_set_number(ORPHAN_TIMEOUT, 7));
+	ASSERT_LT(0, hps_stuff(self->c, 0, 1));
+	close(self->c);
+	while (hps_stat("orphan_timeout") == before && hps_now() < end)
+		hps_poll(-1, 0, 100);
+	EXPECT_EQ(before + 1, hps_stat("orphan_timeout"));
+	EXPECT_OK(hps_set_number(ORPHAN_TIMEOUT, timeout));
+	/* What came is there to be read, and then the peer learns of the loss. */
+	EXPECT_TRUE(hps_wait(self->s, POLLERR) & POLLERR);
 }
 
 TEST_HARNESS_MAIN

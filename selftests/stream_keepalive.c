@@ -5,32 +5,17 @@
  */
 #include "hps_test.h"
 
-FIXTURE(keepalive) {
-	struct hps t;
-	struct hps_addr at;
-	int l;
-};
-
-HPS_VARIANTS(keepalive);
-
-FIXTURE_SETUP(keepalive)
-{
-	hps_init(&self->t, variant->rdma, variant->af);
-	self->l = hps_listen(&self->t, 4, &self->at);
-	ASSERT_OK(self->l);
-}
-
-FIXTURE_TEARDOWN(keepalive) { }
+HPS_PAIR_FIXTURE(keepalive)
 
 /* Probes of all sockets so far; for TCP the segments sent, which have them too. */
 static long probes(const struct hps *t)
 {
-	const char *command = t->rdma ?
-		"awk '$1 == \"probe\" { print $2 }' /proc/net/hpsock_stat" :
-		"awk '$1 == \"Tcp:\" { n = $12 } END { print n }' /proc/net/snmp";
-	FILE *f = popen(command, "r");
 	long n = -1;
+	FILE *f;
 
+	if (t->rdma)
+		return hps_stat("probe");
+	f = popen("awk '$1 == \"Tcp:\" { n = $12 } END { print n }' /proc/net/snmp", "r");
 	if (f) {
 		if (fscanf(f, "%ld", &n) != 1)
 			n = -1;
@@ -77,58 +62,84 @@ static void alive(struct __test_metadata *_metadata, struct hps *t, int c, int s
 
 TEST_F(keepalive, client)
 {
-	int c = hps_dial(&self->t, self->at), s = hps_accept(self->l);
-
-	ASSERT_OK(c);
-	ASSERT_OK(s);
-	ASSERT_OK(keep(c));
-	alive(_metadata, &self->t, c, s);
+	ASSERT_OK(keep(self->c));
+	alive(_metadata, &self->t, self->c, self->s);
 }
 
 TEST_F(keepalive, server)
 {
-	int c = hps_dial(&self->t, self->at), s = hps_accept(self->l);
-
-	ASSERT_OK(c);
-	ASSERT_OK(s);
-	ASSERT_OK(keep(s));
-	alive(_metadata, &self->t, c, s);
+	ASSERT_OK(keep(self->s));
+	alive(_metadata, &self->t, self->c, self->s);
 }
 
 TEST_F(keepalive, before_connect)
 {
-	int c = hps_client(&self->t, 0), s;
+	int c = hps_client(&self->t, 0), l, s;
+	struct hps_addr at;
 
 	ASSERT_OK(c);
 	ASSERT_OK(keep(c));
-	ASSERT_OK(hps_connect(c, self->at));
-	s = hps_accept(self->l);
+	l = hps_listen(&self->t, 1, &at);
+	ASSERT_OK(l);
+	ASSERT_OK(hps_connect(c, at));
+	s = hps_accept(l);
 	ASSERT_OK(s);
 	alive(_metadata, &self->t, c, s);
 }
 
 TEST_F(keepalive, inherited)
 {
+	struct hps_addr at;
+	int l = hps_listen(&self->t, 1, &at);
 	int c, s;
 
-	ASSERT_OK(keep(self->l));
-	c = hps_dial(&self->t, self->at);
+	ASSERT_OK(l);
+	ASSERT_OK(keep(l));
+	c = hps_dial(&self->t, at);
 	ASSERT_OK(c);
-	s = hps_accept(self->l);
+	s = hps_accept(l);
 	ASSERT_OK(s);
 	EXPECT_EQ(1, hps_opt(s, SOL_SOCKET, SO_KEEPALIVE));
 	EXPECT_EQ(1, hps_opt(s, IPPROTO_TCP, TCP_KEEPIDLE));
 	alive(_metadata, &self->t, c, s);
 }
 
+/* Who was silent before anybody cared has the time for an answer. */
+TEST_F(keepalive, late)
+{
+	struct hps_addr at;
+	int l = hps_listen(&self->t, 2, &at), c[2], s[2], i;
+
+	ASSERT_OK(l);
+	ASSERT_OK(hps_set(l, SOL_TCP, TCP_KEEPIDLE, 1));
+	ASSERT_OK(hps_set(l, SOL_TCP, TCP_KEEPINTVL, 1));
+	ASSERT_OK(hps_set(l, SOL_TCP, TCP_KEEPCNT, 5));
+	/* One waits for its option, the other in the queue. */
+	c[0] = hps_dial(&self->t, at);
+	ASSERT_OK(c[0]);
+	s[0] = hps_accept(l);
+	ASSERT_OK(s[0]);
+	ASSERT_OK(hps_set(l, SOL_SOCKET, SO_KEEPALIVE, 1));
+	c[1] = hps_dial(&self->t, at);
+	ASSERT_OK(c[1]);
+	hps_poll(-1, 0, 7000);
+	s[1] = hps_accept(l);
+	ASSERT_OK(s[1]);
+	ASSERT_OK(hps_set(s[0], SOL_SOCKET, SO_KEEPALIVE, 1));
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(0, hps_poll(s[i], POLLIN, 500));
+		EXPECT_EQ(0, hps_error(s[i]));
+		ASSERT_EQ(1000, hps_push(c[i], 1000, 1000, 1));
+		ASSERT_EQ(1000, hps_pull(s[i], 1000, 1000, 1));
+	}
+}
+
 /* One end has said all it has to; the other may still come. */
 TEST_F(keepalive, half_closed)
 {
-	int c = hps_dial(&self->t, self->at), s = hps_accept(self->l);
+	int c = self->c, s = self->s;
 	char byte;
 
-	ASSERT_OK(c);
-	ASSERT_OK(s);
 	ASSERT_OK(shutdown(c, SHUT_WR));
 	ASSERT_OK(keep(c));
 	EXPECT_TRUE(until_probed(&self->t, 2));
@@ -140,11 +151,9 @@ TEST_F(keepalive, half_closed)
 /* A peer that does not read is asked after, and still gets every byte. */
 TEST_F(keepalive, reader_asleep)
 {
-	int c = hps_dial(&self->t, self->at), s = hps_accept(self->l);
+	int c = self->c, s = self->s;
 	int64_t sent;
 
-	ASSERT_OK(c);
-	ASSERT_OK(s);
 	hps_buffers(c, 1 << 20);
 	sent = hps_stuff(c, 0, 3);
 	ASSERT_LT(0, sent);
@@ -161,12 +170,10 @@ TEST_F(keepalive, reader_asleep)
  */
 TEST_F(keepalive, reader_dozes)
 {
-	int c = hps_dial(&self->t, self->at), s = hps_accept(self->l);
+	int c = self->c, s = self->s;
 	static char some[40000];
 	int64_t sent;
 
-	ASSERT_OK(c);
-	ASSERT_OK(s);
 	hps_buffers(c, 1 << 20);
 	sent = hps_stuff(c, 0, 3);
 	ASSERT_LT(0, sent);

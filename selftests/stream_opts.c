@@ -5,6 +5,33 @@
  */
 #include "hps_test.h"
 
+#include <asm/ioctls.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/errqueue.h>
+#include <linux/net_tstamp.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+
+/* The C library's headers are older than some of these, or in the way of others. */
+#ifndef IP_LOCAL_PORT_RANGE
+#define IP_LOCAL_PORT_RANGE	51
+#endif
+#ifndef TCP_TX_DELAY
+#define TCP_TX_DELAY		37
+#endif
+
+/* What the C library's structure does not have yet */
+struct info {
+	struct tcp_info old;
+	uint64_t pacing_rate, max_pacing_rate, bytes_acked, bytes_received;
+	uint32_t segs_out, segs_in, notsent_bytes, min_rtt, data_segs_in, data_segs_out;
+	uint64_t delivery_rate, busy_time, rwnd_limited, sndbuf_limited;
+	uint32_t delivered, delivered_ce;
+	uint64_t bytes_sent, bytes_retrans;
+	uint32_t dsack_dups, reord_seen, rcv_ooopack, snd_wnd;
+};
+
 FIXTURE(opts) {
 	struct hps t;
 	int fd, ref;
@@ -47,11 +74,13 @@ static const int values[] = { 0, 1, 2, 5, 100, 1000, 5000, 65536, 1 << 20, 1 << 
 TEST_F(opts, flags)
 {
 	static const int names[] = {
-		SO_KEEPALIVE, SO_REUSEADDR, SO_OOBINLINE, SO_BROADCAST, SO_DONTROUTE,
+		SO_KEEPALIVE, SO_REUSEADDR, SO_OOBINLINE, SO_BROADCAST, SO_DONTROUTE, SO_REUSEPORT,
 	};
 	size_t i, j;
 
 	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		if (names[i] == SO_REUSEPORT && !hps_shares_ports(&self->t))
+			continue;	/* see below */
 		EXPECT_EQ(0, hps_opt(self->fd, SOL_SOCKET, names[i]));
 		for (j = 0; j < ARRAY_SIZE(values); j++)
 			EXPECT_OK(both(self->fd, self->ref, SOL_SOCKET, names[i], values[j]));
@@ -79,10 +108,340 @@ TEST_F(opts, numbers)
 
 	for (i = 0; i < ARRAY_SIZE(priority); i++)
 		EXPECT_OK(both(self->fd, self->ref, SOL_SOCKET, SO_PRIORITY, priority[i]));
-	EXPECT_OK(both(self->fd, self->ref, SOL_SOCKET, SO_MARK, 77));
 	EXPECT_OK(both(self->fd, self->ref, SOL_SOCKET, SO_RCVLOWAT, 1));
 	EXPECT_OK(both(self->fd, self->ref, SOL_SOCKET, SO_RCVLOWAT, 0));
-	EXPECT_OK(both(self->fd, self->ref, SOL_SOCKET, SO_RCVLOWAT, 5));
+	for (i = 0; i < ARRAY_SIZE(values); i++)
+		EXPECT_OK(both(self->fd, self->ref, SOL_SOCKET, SO_RCVLOWAT, values[i]));
+	EXPECT_OK(both(self->fd, self->ref, SOL_SOCKET, SO_RCVBUF, 60000));
+	EXPECT_OK(both(self->fd, self->ref, SOL_SOCKET, SO_RCVLOWAT, 1 << 20));
+}
+
+/* Every int there is, with values good and bad. */
+TEST_F(opts, tcp)
+{
+	static const int names[] = {
+		TCP_MAXSEG, TCP_SYNCNT, TCP_LINGER2, TCP_DEFER_ACCEPT, TCP_WINDOW_CLAMP,
+		TCP_QUICKACK, TCP_USER_TIMEOUT, TCP_THIN_LINEAR_TIMEOUTS, TCP_NOTSENT_LOWAT,
+		TCP_INQ,
+	};
+	static const int more[] = { 3, 4, 7, 8, 60, 87, 88, 120, 121, 127, 128, 32767, 32768 };
+	size_t i, j;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		EXPECT_EQ(hps_opt(self->ref, SOL_TCP, names[i]),
+			  hps_opt(self->fd, SOL_TCP, names[i]));
+		for (j = 0; j < ARRAY_SIZE(values); j++)
+			EXPECT_OK(both(self->fd, self->ref, SOL_TCP, names[i], values[j]));
+		for (j = 0; j < ARRAY_SIZE(more); j++)
+			EXPECT_OK(both(self->fd, self->ref, SOL_TCP, names[i], more[j]));
+	}
+}
+
+static void ip_options(struct __test_metadata *_metadata, int fd, int ref, int level,
+		       const int *names, size_t count)
+{
+	static const int more[] = { 3, 4, 6, 63, 64, 184, 255, 256 };
+	size_t i, j;
+
+	for (i = 0; i < count; i++) {
+		EXPECT_EQ(hps_opt(ref, level, names[i]), hps_opt(fd, level, names[i]));
+		for (j = 0; j < ARRAY_SIZE(values); j++)
+			EXPECT_OK(both(fd, ref, level, names[i], values[j]));
+		for (j = 0; j < ARRAY_SIZE(more); j++)
+			EXPECT_OK(both(fd, ref, level, names[i], more[j]));
+	}
+}
+
+TEST_F(opts, ip)
+{
+	static const int names[] = {
+		IP_TOS, IP_TTL, IP_MTU_DISCOVER, IP_RECVERR, IP_PKTINFO, IP_RECVTTL, IP_RECVTOS,
+		IP_FREEBIND, IP_BIND_ADDRESS_NO_PORT,
+	};
+	int fd = self->fd, ref = self->ref;
+	unsigned char byte = 0x28;
+	socklen_t len = 1;
+	uint32_t got = 0;
+
+	ip_options(_metadata, fd, ref, SOL_IP, names, ARRAY_SIZE(names));
+	/* The class says how urgent it is. */
+	EXPECT_OK(both(fd, ref, SOL_IP, IP_TOS, 0x10));
+	EXPECT_EQ(hps_opt(ref, SOL_SOCKET, SO_PRIORITY), hps_opt(fd, SOL_SOCKET, SO_PRIORITY));
+	EXPECT_EQ(6, hps_opt(fd, SOL_SOCKET, SO_PRIORITY));
+	/* A byte does as well. */
+	EXPECT_OK(setsockopt(fd, SOL_IP, IP_TOS, &byte, 1));
+	EXPECT_EQ(0x28, hps_opt(fd, SOL_IP, IP_TOS));
+	EXPECT_OK(getsockopt(fd, SOL_IP, IP_TOS, &got, &len));
+	EXPECT_EQ(1, len);
+	EXPECT_EQ(0x28, got & 0xff);
+	EXPECT_ERRNO(ENOTCONN, hps_opt(fd, SOL_IP, IP_MTU));
+	EXPECT_ERRNO(ENOTCONN, hps_opt(ref, SOL_IP, IP_MTU));
+}
+
+TEST_F(opts, ipv6)
+{
+	static const int names[] = {
+		IPV6_TCLASS, IPV6_UNICAST_HOPS, IPV6_MTU_DISCOVER, IPV6_DONTFRAG, IPV6_RECVERR,
+		IPV6_RECVPKTINFO, IPV6_RECVHOPLIMIT, IPV6_RECVTCLASS, IPV6_FREEBIND,
+	};
+
+	if (self->t.af == AF_INET)
+		return;	/* TCP has the level with IPv6 alone */
+	ip_options(_metadata, self->fd, self->ref, SOL_IPV6, names, ARRAY_SIZE(names));
+	EXPECT_ERRNO(ENOTCONN, hps_opt(self->fd, SOL_IPV6, IPV6_MTU));
+	EXPECT_ERRNO(ENOTCONN, hps_opt(self->ref, SOL_IPV6, IPV6_MTU));
+	EXPECT_ERRNO(ENOTCONN, hps_opt(self->fd, SOL_IPV6, IPV6_ADDRFORM));
+	EXPECT_ERRNO(ENOTCONN, hps_set(self->fd, SOL_IPV6, IPV6_ADDRFORM, AF_INET));
+	EXPECT_ERRNO(EINVAL, hps_set(self->fd, SOL_IPV6, IPV6_ADDRFORM, AF_INET6));
+}
+
+static const struct {
+	int level, name;
+} refused[] = {
+	{ SOL_TCP, TCP_MD5SIG }, { SOL_TCP, TCP_REPAIR }, { SOL_TCP, TCP_FASTOPEN },
+	{ SOL_TCP, TCP_FASTOPEN_CONNECT }, { SOL_TCP, TCP_SAVE_SYN }, { SOL_TCP, TCP_TX_DELAY },
+	{ SOL_TCP, TCP_INFO }, { SOL_TCP, TCP_CC_INFO }, { SOL_TCP, TCP_ULP },
+	{ SOL_IP, IP_TRANSPARENT }, { SOL_IP, IP_MINTTL }, { SOL_IP, IP_OPTIONS },
+	{ SOL_IP, IP_UNICAST_IF }, { SOL_IP, IP_MTU },
+	{ SOL_IPV6, IPV6_TRANSPARENT }, { SOL_IPV6, IPV6_MINHOPCOUNT },
+	{ SOL_IPV6, IPV6_ADDR_PREFERENCES }, { SOL_IPV6, IPV6_MTU },
+};
+
+/* AF_HPSOCK alone: what cannot work is not accepted. */
+TEST_F(opts, refused)
+{
+	size_t i;
+
+	if (!self->t.rdma)
+		return;
+	for (i = 0; i < ARRAY_SIZE(refused); i++)
+		EXPECT_ERRNO(ENOPROTOOPT,
+			     hps_set(self->fd, refused[i].level, refused[i].name, 1));
+	if (!hps_shares_ports(&self->t)) {
+		EXPECT_ERRNO(EOPNOTSUPP, hps_set(self->fd, SOL_SOCKET, SO_REUSEPORT, 1));
+	}
+}
+
+/* Likewise, where the kernel lets a family have a say; accepted sockets too. */
+TEST_F(opts, refused_socket)
+{
+	static const int names[] = { SO_MARK, SO_MAX_PACING_RATE, SO_TXTIME, SO_ATTACH_BPF };
+	int tx = SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
+	int fds[2], i, c;
+	size_t j;
+
+	if (!self->t.rdma)
+		return;
+	if (hps_kernel() < 603)
+		SKIP(return, "the core accepts it without asking");
+	fds[0] = self->fd;
+	ASSERT_OK(hps_pair(&self->t, &c, &fds[1]));
+	for (i = 0; i < 2; i++) {
+		for (j = 0; j < ARRAY_SIZE(names); j++)
+			EXPECT_ERRNO(EOPNOTSUPP, hps_set(fds[i], SOL_SOCKET, names[j], 5000));
+		EXPECT_ERRNO(EOPNOTSUPP, hps_set(fds[i], SOL_SOCKET, SO_TIMESTAMPING, tx));
+		EXPECT_EQ(0, hps_opt(fds[i], SOL_SOCKET, SO_MARK));
+	}
+}
+
+TEST_F(opts, congestion)
+{
+	char name[16] = "";
+	socklen_t len = sizeof(name);
+
+	ASSERT_OK(getsockopt(self->fd, SOL_TCP, TCP_CONGESTION, name, &len));
+	EXPECT_EQ(16, len);
+	EXPECT_NE(0, name[0]);
+	EXPECT_OK(setsockopt(self->fd, SOL_TCP, TCP_CONGESTION, name, strlen(name)));
+	EXPECT_ERRNO(ENOENT, setsockopt(self->fd, SOL_TCP, TCP_CONGESTION, "nosuch", 6));
+	EXPECT_ERRNO(EINVAL, setsockopt(self->fd, SOL_TCP, TCP_CONGESTION, name, 0));
+	EXPECT_ERRNO(EFAULT, setsockopt(self->fd, SOL_TCP, TCP_CONGESTION, hps_unmapped(), 5));
+	len = 100;
+	EXPECT_OK(getsockopt(self->fd, SOL_TCP, TCP_CC_INFO, name, &len));
+	EXPECT_EQ(0, len);
+}
+
+TEST_F(opts, port_range)
+{
+	int fd = self->fd, i, port;
+
+	if (hps_kernel() < 603 && !self->t.rdma)
+		SKIP(return, "TCP has none before 6.3");
+	EXPECT_EQ(0, hps_opt(fd, SOL_IP, IP_LOCAL_PORT_RANGE));
+	EXPECT_ERRNO(EINVAL, hps_set(fd, SOL_IP, IP_LOCAL_PORT_RANGE, 40000 << 16 | 40001));
+	for (i = 0; i < 3; i++) {
+		fd = hps_socket(&self->t, 0);
+		ASSERT_OK(fd);
+		ASSERT_OK(hps_set(fd, SOL_IP, IP_LOCAL_PORT_RANGE, 40015u << 16 | 40000));
+		EXPECT_EQ((int)(40015u << 16 | 40000), hps_opt(fd, SOL_IP, IP_LOCAL_PORT_RANGE));
+		ASSERT_OK(hps_bind(fd, self->t.a));
+		port = hps_port_of(fd);
+		EXPECT_LE(40000, port);
+		EXPECT_GE(40015, port);
+	}
+}
+
+TEST_F(opts, no_port)
+{
+	struct hps_addr at, from;
+	int l = hps_listen(&self->t, 1, &at);
+	int fd = self->fd, s;
+
+	ASSERT_OK(l);
+	ASSERT_OK(hps_set(fd, SOL_IP, IP_BIND_ADDRESS_NO_PORT, 1));
+	ASSERT_OK(hps_bind(fd, self->t.a));
+	EXPECT_EQ(0, hps_port_of(fd));
+	from = hps_name(fd);
+	EXPECT_TRUE(hps_same_host(&self->t.a, &from));
+	ASSERT_OK(hps_connect(fd, at));
+	EXPECT_TRUE(hps_ephemeral(hps_port_of(fd)));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	from = hps_peer(s);
+	EXPECT_TRUE(hps_same_host(&self->t.a, &from));
+	EXPECT_EQ(hps_port_of(fd), hps_port(&from));
+	/* A port that is asked for is taken. */
+	fd = hps_socket(&self->t, 0);
+	ASSERT_OK(fd);
+	ASSERT_OK(hps_set(fd, SOL_IP, IP_BIND_ADDRESS_NO_PORT, 1));
+	ASSERT_OK(hps_bind(fd, hps_at(self->t.a, 40123)));
+	EXPECT_EQ(40123, hps_port_of(fd));
+}
+
+/* An address that is not there yet can be listened at. */
+TEST_F(opts, freebind)
+{
+	struct hps_addr none = hps_parse(self->t.af == AF_INET ? "192.0.2.9" : "2001:db8::9", 0);
+	int level = self->t.af == AF_INET ? SOL_IP : SOL_IPV6;
+	int name = self->t.af == AF_INET ? IP_FREEBIND : IPV6_FREEBIND;
+
+	EXPECT_ERRNO(EADDRNOTAVAIL, hps_bind(self->fd, none));
+	ASSERT_OK(hps_set(self->fd, level, name, 1));
+	EXPECT_OK(hps_bind(self->fd, none));
+	EXPECT_OK(listen(self->fd, 1));
+}
+
+TEST_F(opts, connected_tcp)
+{
+	int level = self->t.af == AF_INET ? SOL_IP : SOL_IPV6;
+	int name = self->t.af == AF_INET ? IP_MTU : IPV6_MTU;
+	int64_t end = hps_now() + hps_deadline();
+	struct info info = {};
+	socklen_t len = sizeof(info);
+	struct hps_addr at;
+	int c, s, l, mtu;
+
+	l = hps_listen(&self->t, 1, &at);
+	ASSERT_OK(l);
+	ASSERT_OK(hps_set(l, SOL_TCP, TCP_LINGER2, 5));
+	ASSERT_OK(hps_set(l, SOL_TCP, TCP_USER_TIMEOUT, 77000));
+	ASSERT_OK(hps_set(l, SOL_TCP, TCP_NOTSENT_LOWAT, 7777));
+	ASSERT_OK(hps_set(l, SOL_TCP, TCP_INQ, 1));
+	ASSERT_OK(hps_set(l, SOL_IP, IP_TOS, 0x28));
+	ASSERT_OK(hps_set(l, SOL_IP, IP_TTL, 9));
+	ASSERT_OK(hps_set(self->fd, SOL_TCP, TCP_MAXSEG, 500));
+	ASSERT_OK(hps_bind(self->fd, self->t.a));
+	ASSERT_OK(hps_connect(self->fd, at));
+	c = self->fd;
+	s = hps_accept(l);
+	ASSERT_OK(s);
+
+	/* From the listening socket */
+	EXPECT_EQ(5, hps_opt(s, SOL_TCP, TCP_LINGER2));
+	EXPECT_EQ(77000, hps_opt(s, SOL_TCP, TCP_USER_TIMEOUT));
+	EXPECT_EQ(7777, hps_opt(s, SOL_TCP, TCP_NOTSENT_LOWAT));
+	EXPECT_EQ(1, hps_opt(s, SOL_TCP, TCP_INQ));
+	EXPECT_EQ(0x28, hps_opt(s, SOL_IP, IP_TOS));
+	EXPECT_EQ(9, hps_opt(s, SOL_IP, IP_TTL));
+
+	/* Of the connection */
+	mtu = hps_opt(c, level, name);
+	EXPECT_EQ(hps_number("/sys/class/net/v0/mtu", 0), mtu);
+	EXPECT_EQ(hps_number("/sys/class/net/v1/mtu", 0), hps_opt(s, level, name));
+	EXPECT_GE(500, hps_opt(c, SOL_TCP, TCP_MAXSEG));
+	EXPECT_LE(400, hps_opt(c, SOL_TCP, TCP_MAXSEG));
+	EXPECT_ERRNO(EINVAL, hps_set(c, SOL_TCP, TCP_WINDOW_CLAMP, 0));
+	EXPECT_OK(hps_set(c, SOL_TCP, TCP_WINDOW_CLAMP, 100000));
+	ASSERT_EQ(100000, hps_push(c, 100000, 30000, 1));
+	ASSERT_EQ(100000, hps_pull(s, 100000, 30000, 1));
+	ASSERT_OK(getsockopt(c, SOL_TCP, TCP_INFO, &info, &len));
+	EXPECT_EQ(TCP_ESTABLISHED, info.old.tcpi_state);
+	EXPECT_GE(500, info.old.tcpi_snd_mss);
+	EXPECT_EQ(mtu, (int)info.old.tcpi_pmtu);
+	EXPECT_EQ(0, info.notsent_bytes);
+	EXPECT_LE(100000, info.bytes_sent);
+	EXPECT_LE(200, info.data_segs_out);
+	EXPECT_GE(60000, info.old.tcpi_last_data_sent);
+	/* What was read last may not have been given back yet. */
+	while (!info.snd_wnd && hps_now() < end) {
+		usleep(1000);
+		ASSERT_OK(getsockopt(c, SOL_TCP, TCP_INFO, &info, &len));
+	}
+	EXPECT_LT(0, info.snd_wnd);
+}
+
+/* The program that opened a v6 socket gets to hear v4 addresses. */
+TEST_F(opts, addrform)
+{
+	struct hps_addr at, to = hps_parse("10.3.0.2", 0), name;
+	int l, s, fd = self->fd;
+
+	if (self->t.af == AF_INET)
+		return;	/* TCP has the level with IPv6 alone */
+	l = hps_bound(&self->t, 0, hps_any(AF_INET6, 0));
+	ASSERT_OK(l);
+	ASSERT_OK(listen(l, 1));
+	at = hps_name(l);
+	ASSERT_OK(hps_connect(fd, hps_mapped(hps_at(to, hps_port(&at)))));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	name = hps_peer(fd);
+	EXPECT_EQ(AF_INET6, name.sa.sa_family);
+	EXPECT_EQ(AF_INET6, hps_opt(fd, SOL_IPV6, IPV6_ADDRFORM));
+	ASSERT_OK(hps_set(fd, SOL_IPV6, IPV6_ADDRFORM, AF_INET));
+	name = hps_peer(fd);
+	EXPECT_EQ(AF_INET, name.sa.sa_family);
+	EXPECT_TRUE(hps_same_host(&to, &name));
+	name = hps_name(fd);
+	EXPECT_EQ(AF_INET, name.sa.sa_family);
+	ASSERT_EQ(1000, hps_push(fd, 1000, 1000, 1));
+	EXPECT_EQ(1000, hps_pull(s, 1000, 1000, 1));
+}
+
+/* Only the interface that leads there will do. */
+TEST_F(opts, device)
+{
+	struct hps_addr at;
+	int l = hps_listen(&self->t, 2, &at);
+	int fd = hps_client(&self->t, 0);
+
+	ASSERT_OK(l);
+	ASSERT_OK(fd);
+	ASSERT_OK(setsockopt(self->fd, SOL_SOCKET, SO_BINDTODEVICE, "v0", 3));
+	ASSERT_OK(hps_bind(self->fd, self->t.a));
+	EXPECT_OK(hps_connect(self->fd, at));
+	EXPECT_OK(hps_accept(l));
+	if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "dummy0", 7) &&
+	    (system("ip link add dummy0 type dummy") ||
+	     setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "dummy0", 7)))
+		SKIP(return, "no other interface");
+	EXPECT_EQ(-1, hps_connect(fd, at));
+}
+
+/* Never more than half of the buffer, which grows for it if it may. */
+TEST_F(opts, lowat)
+{
+	const int lowat[] = { 1000, 50000, 50001, 1 << 20, -1, 0 };
+	size_t i;
+
+	EXPECT_OK(both(self->fd, self->ref, SOL_SOCKET, SO_RCVLOWAT, 1 << 20));
+	EXPECT_EQ(1 << 20, hps_opt(self->fd, SOL_SOCKET, SO_RCVLOWAT));
+	EXPECT_LT(1 << 20, hps_opt(self->ref, SOL_SOCKET, SO_RCVBUF));
+	EXPECT_LT(1 << 20, hps_opt(self->fd, SOL_SOCKET, SO_RCVBUF));
+	EXPECT_OK(both(self->fd, self->ref, SOL_SOCKET, SO_RCVBUF, 50000));
+	for (i = 0; i < ARRAY_SIZE(lowat); i++)
+		EXPECT_OK(both(self->fd, self->ref, SOL_SOCKET, SO_RCVLOWAT, lowat[i]));
+	EXPECT_EQ(100000, hps_opt(self->fd, SOL_SOCKET, SO_RCVBUF));
 }
 
 TEST_F(opts, keepalive)
@@ -319,6 +678,276 @@ TEST_F(opts, cork)
 	EXPECT_EQ(5, recv(s, buf, 10, MSG_WAITALL));
 }
 
+/* A cmsg of this type, or NULL. */
+static void *cmsg_of(struct msghdr *msg, int level, int type)
+{
+	struct cmsghdr *cmsg;
+
+	for (cmsg = CMSG_FIRSTHDR(msg); cmsg; cmsg = CMSG_NXTHDR(msg, cmsg))
+		if (cmsg->cmsg_level == level && cmsg->cmsg_type == type)
+			return CMSG_DATA(cmsg);
+	return NULL;
+}
+
+static ssize_t receive(int fd, struct msghdr *msg, void *buf, size_t len, int flags)
+{
+	static char control[256];
+	static struct iovec iov;
+
+	iov = (struct iovec){ buf, len };
+	*msg = (struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+				.msg_controllen = sizeof(control) };
+	return recvmsg(fd, msg, flags);
+}
+
+TEST_F(opts, inq)
+{
+	struct msghdr msg;
+	char buf[100];
+	int c, s, *inq;
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	ASSERT_EQ(100, send(c, buf, 100, 0));
+	ASSERT_TRUE(hps_until_inq(s, 100));
+	ASSERT_EQ(10, receive(s, &msg, buf, 10, 0));
+	EXPECT_EQ(NULL, cmsg_of(&msg, SOL_TCP, TCP_CM_INQ));
+	ASSERT_OK(hps_set(s, SOL_TCP, TCP_INQ, 1));
+	ASSERT_EQ(10, receive(s, &msg, buf, 10, 0));
+	inq = cmsg_of(&msg, SOL_TCP, TCP_CM_INQ);
+	ASSERT_NE(NULL, inq);
+	EXPECT_EQ(80, *inq);
+	ASSERT_EQ(80, receive(s, &msg, buf, 80, 0));
+	inq = cmsg_of(&msg, SOL_TCP, TCP_CM_INQ);
+	ASSERT_NE(NULL, inq);
+	EXPECT_EQ(0, *inq);
+	/* There is something to be read then: the end. */
+	ASSERT_OK(shutdown(c, SHUT_WR));
+	ASSERT_EQ(0, receive(s, &msg, buf, 80, 0));
+	inq = cmsg_of(&msg, SOL_TCP, TCP_CM_INQ);
+	ASSERT_NE(NULL, inq);
+	EXPECT_EQ(1, *inq);
+}
+
+static bool lately(int64_t sec, int64_t nsec)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return nsec >= 0 && nsec < 1000000000 && sec <= now.tv_sec && sec > now.tv_sec - 60;
+}
+
+/* A byte sent and received with its time. TCP begins to stamp a while after it is asked to. */
+static void *stamped(int c, int s, struct msghdr *msg, int type)
+{
+	int64_t end = hps_now() + hps_deadline();
+	void *stamp = NULL;
+	char byte;
+
+	while (!stamp && hps_now() < end) {
+		if (send(c, "x", 1, 0) != 1 || receive(s, msg, &byte, 1, 0) != 1)
+			return NULL;
+		stamp = cmsg_of(msg, SOL_SOCKET, type);
+	}
+	return stamp;
+}
+
+/* When what was read came in */
+TEST_F(opts, timestamps)
+{
+	struct msghdr msg;
+	struct timespec *ts;
+	struct timeval *tv;
+	int c, s;
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	ASSERT_OK(hps_set(s, SOL_SOCKET, SO_TIMESTAMP, 1));
+	tv = stamped(c, s, &msg, SO_TIMESTAMP);
+	ASSERT_NE(NULL, tv);
+	EXPECT_TRUE(lately(tv->tv_sec, tv->tv_usec * 1000));
+
+	ASSERT_OK(hps_set(s, SOL_SOCKET, SO_TIMESTAMPNS, 1));
+	ts = stamped(c, s, &msg, SO_TIMESTAMPNS);
+	ASSERT_NE(NULL, ts);
+	EXPECT_TRUE(lately(ts->tv_sec, ts->tv_nsec));
+	EXPECT_EQ(NULL, cmsg_of(&msg, SOL_SOCKET, SO_TIMESTAMP));
+
+	ASSERT_OK(hps_set(s, SOL_SOCKET, SO_TIMESTAMPNS_NEW, 1));
+	EXPECT_NE(NULL, stamped(c, s, &msg, SO_TIMESTAMPNS_NEW));
+
+	ASSERT_OK(hps_set(s, SOL_SOCKET, SO_TIMESTAMPNS, 0));
+	ASSERT_OK(hps_set(s, SOL_SOCKET, SO_TIMESTAMPING,
+			  SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE));
+	ts = stamped(c, s, &msg, SO_TIMESTAMPING);
+	ASSERT_NE(NULL, ts);
+	EXPECT_EQ(NULL, cmsg_of(&msg, SOL_SOCKET, SO_TIMESTAMP));
+	EXPECT_EQ(NULL, cmsg_of(&msg, SOL_SOCKET, SO_TIMESTAMPNS));
+	EXPECT_TRUE(lately(ts[0].tv_sec, ts[0].tv_nsec));
+	EXPECT_EQ(0, ts[1].tv_sec | ts[2].tv_sec);
+}
+
+/* Where MSG_PEEK begins, kept right by whatever is read */
+TEST_F(opts, peek_off)
+{
+	char buf[16];
+	int c, s;
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	if (!self->t.rdma && hps_kernel() < 609)
+		SKIP(return, "TCP has none before 6.9");
+	EXPECT_EQ(-1, hps_opt(s, SOL_SOCKET, SO_PEEK_OFF));
+	ASSERT_EQ(4, send(c, "abcd", 4, 0));
+	ASSERT_TRUE(hps_until_inq(s, 4));
+	ASSERT_EQ(6, send(c, "efghij", 6, 0));
+	ASSERT_TRUE(hps_until_inq(s, 10));
+	ASSERT_OK(hps_set(s, SOL_SOCKET, SO_PEEK_OFF, 2));
+	ASSERT_EQ(3, recv(s, buf, 3, MSG_PEEK));
+	EXPECT_EQ(0, memcmp(buf, "cde", 3));
+	EXPECT_EQ(5, hps_opt(s, SOL_SOCKET, SO_PEEK_OFF));
+	ASSERT_EQ(2, recv(s, buf, 2, MSG_PEEK));
+	EXPECT_EQ(0, memcmp(buf, "fg", 2));
+	ASSERT_EQ(4, recv(s, buf, 4, 0));
+	EXPECT_EQ(0, memcmp(buf, "abcd", 4));
+	EXPECT_EQ(3, hps_opt(s, SOL_SOCKET, SO_PEEK_OFF));
+	ASSERT_EQ(3, recv(s, buf, 16, MSG_PEEK));
+	EXPECT_EQ(0, memcmp(buf, "hij", 3));
+	EXPECT_ERRNO(EAGAIN, recv(s, buf, 16, MSG_PEEK | MSG_DONTWAIT));
+	ASSERT_EQ(1, send(c, "k", 1, 0));
+	ASSERT_EQ(1, recv(s, buf, 16, MSG_PEEK));
+	EXPECT_EQ('k', buf[0]);
+	ASSERT_EQ(2, recv(s, NULL, 2, MSG_TRUNC));
+	EXPECT_EQ(5, hps_opt(s, SOL_SOCKET, SO_PEEK_OFF));
+	ASSERT_OK(hps_set(s, SOL_SOCKET, SO_PEEK_OFF, -1));
+	ASSERT_EQ(5, recv(s, buf, 16, MSG_PEEK));
+	EXPECT_EQ(0, memcmp(buf, "ghijk", 5));
+	EXPECT_EQ(-1, hps_opt(s, SOL_SOCKET, SO_PEEK_OFF));
+}
+
+/* What is there is enough, once less is asked for. */
+TEST_F(opts, rcvlowat)
+{
+	struct hps_call call = { .fn = hps_poll_call, .arg = POLLIN };
+	int c, s;
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	ASSERT_OK(hps_set(s, SOL_SOCKET, SO_RCVLOWAT, 100));
+	ASSERT_EQ(5, send(c, "abcde", 5, 0));
+	ASSERT_TRUE(hps_until_inq(s, 5));
+	EXPECT_EQ(0, hps_poll(s, POLLIN, 0));
+	call.fd = s;
+	hps_block(&call);
+	ASSERT_OK(hps_set(s, SOL_SOCKET, SO_RCVLOWAT, 5));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(POLLIN, call.ret);
+}
+
+/* The class of the packets that go from a to b while data does, -1 if there are none. */
+static int class_of(struct hps *t, int packets, int c, int s)
+{
+	int64_t end = hps_now() + hps_deadline();
+	uint8_t ip[64];
+	ssize_t n;
+
+	if (hps_push(c, 20000, 20000, 1) != 20000 || hps_pull(s, 20000, 20000, 1) != 20000)
+		return -1;
+	while (hps_now() < end) {
+		struct sockaddr_ll from;
+		socklen_t len = sizeof(from);
+
+		n = recvfrom(packets, ip, sizeof(ip), MSG_TRUNC, (struct sockaddr *)&from, &len);
+		/* The data, not an answer, and not what belongs to no connection */
+		if (n < 1000 || from.sll_pkttype != PACKET_OUTGOING)
+			continue;
+		if (t->af == AF_INET && ip[0] >> 4 == 4)
+			return ip[1];
+		if (t->af == AF_INET6 && ip[0] >> 4 == 6)
+			return (ip[0] << 4 | ip[1] >> 4) & 0xff;
+	}
+	return -1;
+}
+
+/* What is sent carries the class that was asked for. */
+TEST_F(opts, class)
+{
+	struct sockaddr_ll v0 = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
+	struct timeval tv = { .tv_usec = 100000 };
+	struct hpsock_info info;
+	socklen_t len = sizeof(info);
+	struct hps_addr at;
+	int l, s, fd = self->fd, packets;
+
+	l = hps_listen(&self->t, 1, &at);
+	ASSERT_OK(l);
+	packets = socket(AF_PACKET, SOCK_DGRAM, htons(ETH_P_ALL));
+	ASSERT_OK(packets);
+	v0.sll_ifindex = if_nametoindex("v0");
+	ASSERT_OK(bind(packets, (struct sockaddr *)&v0, sizeof(v0)));
+	ASSERT_OK(setsockopt(packets, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
+	if (self->t.af == AF_INET)
+		ASSERT_OK(hps_set(fd, SOL_IP, IP_TOS, 0x48));
+	else
+		ASSERT_OK(hps_set(fd, SOL_IPV6, IPV6_TCLASS, 0x48));
+	ASSERT_OK(hps_bind(fd, self->t.a));
+	ASSERT_OK(hps_connect(fd, at));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	if (self->t.rdma) {
+		ASSERT_OK(getsockopt(fd, SOL_HPSOCK, HPSOCK_INFO, &info, &len));
+		if (!strncmp(info.device, "siw", 3))
+			SKIP(return, "Soft-iWARP does not ask rdma_cm for it");
+	}
+	EXPECT_EQ(0x48, class_of(&self->t, packets, fd, s));
+}
+
+/* Flags that mean nothing to a stream */
+TEST_F(opts, message_flags)
+{
+	struct msghdr msg;
+	char buf[16];
+	int c, s;
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	ASSERT_EQ(3, send(c, "abc", 3, MSG_EOR));
+	ASSERT_EQ(3, send(c, "def", 3, MSG_EOR | MSG_DONTROUTE | MSG_CONFIRM));
+	ASSERT_TRUE(hps_until_inq(s, 6));
+	ASSERT_EQ(6, receive(s, &msg, buf, 16, MSG_PEEK | MSG_CMSG_CLOEXEC));
+	EXPECT_EQ(0, msg.msg_flags & ~MSG_CMSG_CLOEXEC);
+	ASSERT_EQ(2, receive(s, &msg, buf, 2, MSG_PEEK | MSG_TRUNC));
+	EXPECT_EQ(0, msg.msg_flags);
+	ASSERT_EQ(6, receive(s, &msg, buf, 16, 0));
+	EXPECT_EQ(0, memcmp(buf, "abcdef", 6));
+	EXPECT_ERRNO(EAGAIN, receive(s, &msg, buf, 16, MSG_ERRQUEUE));
+}
+
+/* A writer is asked for more only as long as little waits to be sent. */
+TEST_F(opts, notsent_lowat)
+{
+	struct info info = {};
+	socklen_t len = sizeof(info);
+	int c, s;
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	hps_buffers(c, 1 << 20);
+	ASSERT_OK(hps_set(c, SOL_TCP, TCP_NOTSENT_LOWAT, 20000));
+	ASSERT_LT(0, hps_stuff(c, 0, 1));
+	EXPECT_TRUE(hps_quiet(c, POLLOUT));
+	ASSERT_OK(getsockopt(c, SOL_TCP, TCP_INFO, &info, &len));
+	/* The last send began below the mark and may have been long. */
+	EXPECT_LE(20000, info.notsent_bytes);
+	EXPECT_GE(20000 + 65536, info.notsent_bytes);
+	EXPECT_ERRNO(EAGAIN, send(c, "x", 1, MSG_DONTWAIT));
+	/* Room in the buffer there is. */
+	ASSERT_OK(hps_set(c, SOL_TCP, TCP_NOTSENT_LOWAT, -1));
+	EXPECT_TRUE(hps_wait(c, POLLOUT) & POLLOUT);
+	ASSERT_EQ(1, send(c, "x", 1, MSG_DONTWAIT));
+	ASSERT_OK(hps_set(c, SOL_TCP, TCP_NOTSENT_LOWAT, 20000));
+	EXPECT_TRUE(hps_quiet(c, POLLOUT));
+	ASSERT_LT(0, hps_pull(s, 400000, 100000, 1));
+	while (!hps_poll(c, POLLOUT, 0)) {
+		ASSERT_LT(0, recv(s, NULL, 50000, MSG_TRUNC));
+	}
+	ASSERT_EQ(1, send(c, "x", 1, MSG_DONTWAIT));
+}
+
 /* SIGIO for who asked for it */
 TEST_F(opts, async)
 {
@@ -335,6 +964,67 @@ TEST_F(opts, async)
 	}
 	EXPECT_TRUE(hps_wait(s, POLLIN) & POLLIN);
 	EXPECT_EQ(1, hps_inq(s));
+}
+
+/* The older way to ask for it */
+TEST_F(opts, fioasync)
+{
+	int64_t end = hps_now() + hps_deadline();
+	int c, s, on = 1, pid = getpid(), got;
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	hps_catch(SIGIO, SA_RESTART);
+	ASSERT_OK(ioctl(s, FIOSETOWN, &pid));
+	ASSERT_OK(ioctl(s, FIOGETOWN, &got));
+	EXPECT_EQ(pid, got);
+	EXPECT_EQ(pid, fcntl(s, F_GETOWN));
+	ASSERT_OK(ioctl(s, FIOASYNC, &on));
+	EXPECT_TRUE(fcntl(s, F_GETFL) & O_ASYNC);
+	ASSERT_EQ(1, send(c, "x", 1, 0));
+	while (!hps_caught()) {
+		ASSERT_GT(end, hps_now());
+	}
+	on = 0;
+	ASSERT_OK(ioctl(s, FIOASYNC, &on));
+	EXPECT_FALSE(fcntl(s, F_GETFL) & O_ASYNC);
+}
+
+static long echo_call(struct hps_call *call)
+{
+	char byte;
+
+	while (recv(call->fd, &byte, 1, 0) == 1)
+		if (send(call->fd, &byte, 1, 0) != 1)
+			return -1;
+	return 0;
+}
+
+/* A reader that may not sleep at once; where there is a processor to spare, it pays. */
+TEST_F(opts, busy_poll)
+{
+	struct hps_call call = { .fn = echo_call };
+	const char *counter = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? "spin_hit" : "spin_missed";
+	long before = hps_stat(counter);
+	int64_t end = hps_now() + hps_deadline();
+	char byte;
+	int c;
+
+	ASSERT_OK(hps_pair(&self->t, &c, &call.fd));
+	if (hps_set(c, SOL_SOCKET, SO_BUSY_POLL, 2000)) {
+		ASSERT_EQ(ENOPROTOOPT, errno);
+		SKIP(return, "the kernel has no busy polling");
+	}
+	EXPECT_EQ(2000, hps_opt(c, SOL_SOCKET, SO_BUSY_POLL));
+	/* It does not wait for longer than it would. */
+	EXPECT_ERRNO(EAGAIN, recv(c, &byte, 1, MSG_DONTWAIT));
+	hps_start(&call);
+	do {
+		ASSERT_EQ(1, send(c, "x", 1, 0));
+		ASSERT_EQ(1, recv(c, &byte, 1, 0));
+	} while (self->t.rdma && hps_stat(counter) == before && hps_now() < end);
+	EXPECT_GT(end, hps_now());
+	ASSERT_OK(shutdown(c, SHUT_WR));
+	EXPECT_TRUE(hps_done(&call));
 }
 
 /* AF_HPSOCK alone: what it tells about itself. TCP has no such level. */
@@ -377,6 +1067,110 @@ TEST_F(opts, info)
 	EXPECT_EQ(8, len);
 	EXPECT_EQ(sizeof(info), info.size);
 	EXPECT_EQ(0x5a5a5a5a, info.tx_credits);
+}
+
+static const struct {
+	const char *name;
+	int opt, min, max;
+} tunes[] = {
+	{ "buf_first", HPSOCK_BUF_FIRST, 1024, 65536 },
+	{ "buf_size", HPSOCK_BUF_SIZE, 1024, 65536 },
+	{ "window", HPSOCK_WINDOW, 2, 1024 },
+	{ "quota", HPSOCK_QUOTA, 2, 1024 },
+	{ "inline_max", HPSOCK_INLINE_MAX, 0, 256 },
+	{ "gather_min", HPSOCK_GATHER_MIN, 1, 1048576 },
+	{ "signal_every", HPSOCK_SIGNAL_EVERY, 1, 64 },
+};
+
+/* AF_HPSOCK alone: the module's tunables, for one socket. */
+TEST_F(opts, tunes)
+{
+	char path[100];
+	size_t i;
+	int l, c;
+
+	if (!self->t.rdma) {
+		EXPECT_ERRNO(ENOPROTOOPT, hps_set(self->fd, SOL_HPSOCK, HPSOCK_WINDOW, 5));
+		return;
+	}
+	for (i = 0; i < ARRAY_SIZE(tunes); i++) {
+		int opt = tunes[i].opt, min = tunes[i].min, max = tunes[i].max, module;
+
+		snprintf(path, sizeof(path), "/sys/module/hpsock/parameters/%s", tunes[i].name);
+		module = hps_number(path, -1);
+		ASSERT_LE(0, module);
+		EXPECT_EQ(module, hps_opt(self->fd, SOL_HPSOCK, opt));
+		/* -1 is no value, but not out of range. */
+		EXPECT_ERRNO(EINVAL, hps_set(self->fd, SOL_HPSOCK, opt, min ? min - 1 : -2));
+		EXPECT_ERRNO(EINVAL, hps_set(self->fd, SOL_HPSOCK, opt, max + 1));
+		EXPECT_OK(hps_set(self->fd, SOL_HPSOCK, opt, min));
+		EXPECT_EQ(min, hps_opt(self->fd, SOL_HPSOCK, opt));
+		EXPECT_OK(hps_set(self->fd, SOL_HPSOCK, opt, max));
+		EXPECT_EQ(max, hps_opt(self->fd, SOL_HPSOCK, opt));
+		EXPECT_EQ(module, hps_number(path, -1));
+		EXPECT_OK(hps_set(self->fd, SOL_HPSOCK, opt, -1));
+		EXPECT_EQ(module, hps_opt(self->fd, SOL_HPSOCK, opt));
+	}
+	ASSERT_OK(hps_pair(&self->t, &c, &l));
+	EXPECT_ERRNO(EISCONN, hps_set(c, SOL_HPSOCK, HPSOCK_WINDOW, 5));
+}
+
+static struct hpsock_info info_of(int fd)
+{
+	struct hpsock_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	getsockopt(fd, SOL_HPSOCK, HPSOCK_INFO, &info, &len);
+	return info;
+}
+
+static long push_call(struct hps_call *call)
+{
+	return hps_push(call->fd, call->len, 65536, 1);
+}
+
+/* They count for connections that the socket makes, and that it accepts. */
+TEST_F(opts, tunes_count)
+{
+	enum { MIB = 1 << 20 };
+	struct hps_call call = { .fn = push_call, .len = MIB };
+	struct hps_addr at;
+	int c, s, i;
+
+	if (!self->t.rdma)
+		return;
+	ASSERT_OK(hps_set(self->fd, SOL_HPSOCK, HPSOCK_BUF_FIRST, 2048));
+	ASSERT_OK(hps_set(self->fd, SOL_HPSOCK, HPSOCK_BUF_SIZE, 8192));
+	ASSERT_OK(hps_set(self->fd, SOL_HPSOCK, HPSOCK_QUOTA, 4));
+	ASSERT_OK(hps_set(self->fd, SOL_HPSOCK, HPSOCK_WINDOW, 5));
+	ASSERT_OK(hps_set(self->fd, SOL_HPSOCK, HPSOCK_SIGNAL_EVERY, 1));
+	ASSERT_OK(hps_bind(self->fd, hps_at(self->t.b, 0)));
+	ASSERT_OK(listen(self->fd, 1));
+	at = hps_name(self->fd);
+	c = hps_client(&self->t, 0);
+	ASSERT_OK(c);
+	ASSERT_OK(hps_set(c, SOL_HPSOCK, HPSOCK_QUOTA, 7));
+	ASSERT_OK(hps_set(c, SOL_HPSOCK, HPSOCK_INLINE_MAX, 0));
+	ASSERT_OK(hps_connect(c, at));
+	s = hps_accept(self->fd);
+	ASSERT_OK(s);
+	EXPECT_EQ(5, hps_opt(s, SOL_HPSOCK, HPSOCK_WINDOW));
+	EXPECT_EQ(4, info_of(s).rx_window);
+	EXPECT_EQ(2048 - 16, info_of(s).rx_msg_size);
+	EXPECT_EQ(4, info_of(c).tx_credits);
+	EXPECT_EQ(7, info_of(c).rx_window);
+	/* An end grows by what the other sends, when its reader keeps up. */
+	for (i = 0; i < 2 || (i < 128 && info_of(c).rx_msg_size <= 8192 - 16); i++) {
+		call.fd = i ? s : c;
+		hps_start(&call);
+		ASSERT_EQ(MIB, hps_pull(i ? c : s, MIB, 65536, 1));
+		ASSERT_TRUE(hps_done(&call));
+	}
+	EXPECT_LE(4, info_of(s).rx_window);
+	EXPECT_GE(5, info_of(s).rx_window);
+	EXPECT_LE(2048 - 16, info_of(s).rx_msg_size);
+	EXPECT_GE(8192 - 16, info_of(s).rx_msg_size);
+	EXPECT_LT(8192 - 16, info_of(c).rx_msg_size);
 }
 
 TEST_HARNESS_MAIN

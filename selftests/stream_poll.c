@@ -441,6 +441,49 @@ TEST_F(poll, wakes_room)
 	EXPECT_EQ(POLLOUT, call.ret);
 }
 
+/* It waits for more than is there; then it wants less. */
+TEST_F(poll, wakes_lowat)
+{
+	struct hps_call call = { .fn = hps_poll_call, .fd = self->s, .arg = POLLIN };
+
+	ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_RCVLOWAT, 100));
+	ASSERT_EQ(5, send(self->c, "hello", 5, 0));
+	ASSERT_TRUE(hps_until_inq(self->s, 5));
+	hps_block(&call);
+	EXPECT_FALSE(call.done);
+	ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_RCVLOWAT, 6));
+	hps_until_blocked(call.tid);
+	EXPECT_FALSE(call.done);
+	ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_RCVLOWAT, 5));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(POLLIN, call.ret);
+}
+
+/* Every setting is an edge if there is enough then. */
+TEST_F(poll, edge_lowat)
+{
+	int ep = watching(self->s, EPOLLIN | EPOLLET);
+
+	ASSERT_OK(ep);
+	ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_RCVLOWAT, 10));
+	ASSERT_EQ(5, send(self->c, "hello", 5, 0));
+	ASSERT_TRUE(hps_until_inq(self->s, 5));
+	EXPECT_TRUE(quiet(ep));
+	ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_RCVLOWAT, 3));
+	EXPECT_EQ(EPOLLIN, next(ep));
+	ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_RCVLOWAT, 10));
+	EXPECT_TRUE(quiet(ep));
+	ASSERT_EQ(5, send(self->c, "world", 5, 0));
+	EXPECT_EQ(EPOLLIN, next(ep));
+	/* The end is more than enough. */
+	ASSERT_EQ(10, recv(self->s, buf, 10, 0));
+	ASSERT_OK(shutdown(self->c, SHUT_WR));
+	EXPECT_EQ(EPOLLIN, next(ep));
+	EXPECT_TRUE(quiet(ep));
+	ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_RCVLOWAT, 5));
+	EXPECT_EQ(EPOLLIN, next(ep));
+}
+
 TEST_F(poll, wakes_room_by_reset)
 {
 	struct hps_call call = { .fn = hps_poll_call, .fd = self->c, .arg = POLLOUT };

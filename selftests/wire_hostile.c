@@ -34,24 +34,6 @@ FIXTURE_TEARDOWN(wire)
 
 static char buf[1 << 20];
 
-/* A counter of the module, -1 where there is none of that name. */
-static long counter(const char *name)
-{
-	FILE *f = fopen("/proc/net/hpsock_stat", "r");
-	char key[64];
-	long value;
-
-	if (!f)
-		return -1;
-	while (fscanf(f, "%63s %ld", key, &value) == 2)
-		if (!strcmp(key, name)) {
-			fclose(f);
-			return value;
-		}
-	fclose(f);
-	return -1;
-}
-
 /* The listener still serves others. */
 static void still_works(struct __test_metadata *_metadata, struct hps *t, int l,
 			const struct hps_addr *at)
@@ -87,7 +69,8 @@ TEST_F(wire, well_behaved)
 	EXPECT_LE(HPS_BUF_MIN, ntohl(p->theirs.buf_size));
 	EXPECT_GE(HPS_BUF_MAX, ntohl(p->theirs.buf_size));
 	EXPECT_LE(HPS_CTRL_SLOTS, ntohs(p->theirs.ctrl_slots));
-	EXPECT_EQ(0, p->theirs.features);
+	/* Not of every device is asked to be read from. */
+	EXPECT_EQ(0, p->theirs.features & htobe64(~(uint64_t)HPS_FEATURE_READ));
 
 	s = hps_accept(self->l);
 	ASSERT_OK(s);
@@ -207,6 +190,88 @@ TEST_F(wire, keeps_its_word)
 }
 
 /* Our receives become larger at a certain message, and so do its messages. */
+/* Announced, then there, twice */
+TEST_F(wire, urgent_received)
+{
+	struct peer *p = &self->peer;
+	struct peer_msg msg;
+	char byte;
+	int s, i;
+
+	ASSERT_OK(peer_dial(p, &self->t, &self->at));
+	s = hps_accept(self->l);
+	ASSERT_OK(s);
+	EXPECT_ERRNO(EINVAL, recv(s, &byte, 1, MSG_OOB));
+	for (i = 0; i < 2; i++) {
+		p->flags = 0;
+		p->urgent = 0;
+		ASSERT_OK(peer_urgent(p, 10));
+		while (recv(s, &byte, 1, MSG_OOB) && errno == EINVAL)
+			usleep(100);
+		EXPECT_EQ(EAGAIN, errno);
+		p->flags = HPS_FLAG_URGENT;
+		p->urgent = 10;
+		hps_fill(buf, 11, 0, 1);
+		ASSERT_OK(peer_send(p, HPS_MSG_DATA, buf, 11));
+		ASSERT_TRUE(hps_wait(s, POLLPRI) & POLLPRI);
+		EXPECT_EQ(1, recv(s, &byte, 1, MSG_OOB));
+		EXPECT_EQ((char)buf[10], byte);
+		EXPECT_EQ(10, hps_pull(s, 10, 100, 1));
+		/* Their next message says that they had it. */
+		ASSERT_EQ(1, send(s, "x", 1, 0));
+		do {
+			ASSERT_OK(peer_receive(p, &msg, hps_deadline()));
+		} while (msg.hdr.type != HPS_MSG_DATA);
+		EXPECT_EQ(p->urgents ? HPS_FLAG_HEARD : 0, msg.hdr.flags);
+	}
+	EXPECT_EQ(0, hps_error(s));
+}
+
+/* One waits for a credit: it is announced once, and marked when it comes. */
+TEST_F(wire, urgent_sent)
+{
+	struct peer *p = &self->peer;
+	struct peer_msg msg;
+	uint32_t got = 0, ahead = 0, urgents = 0, marked = 0;
+	int s;
+
+	p->hello.credits = htons(2);
+	p->hello.window = htons(4);
+	p->hello.buf_size = htonl(HPS_BUF_MIN);
+	ASSERT_OK(peer_dial(p, &self->t, &self->at));
+	s = hps_accept(self->l);
+	ASSERT_OK(s);
+	ASSERT_EQ(5000, hps_push(s, 5000, 5000, 2));
+	hps_fill(buf, 1, 5000, 2);
+	ASSERT_EQ(1, send(s, buf, 1, MSG_OOB));
+	hps_fill(buf, 1000, 5001, 2);
+	ASSERT_EQ(1000, send(s, buf, 1000, 0));
+	/* A newer one has to wait until this one was heard of. */
+	hps_fill(buf, 1, 6001, 2);
+	ASSERT_EQ(1, send(s, buf, 1, MSG_OOB));
+	while (got < 6002) {
+		ASSERT_OK(peer_receive(p, &msg, hps_deadline()));
+		if (msg.hdr.type == HPS_MSG_URGENT) {
+			ahead = ntohl(((struct hps_urgent_ahead *)msg.data)->ahead);
+			EXPECT_EQ(urgents++ ? 6001 : 5000, got + ahead);
+			p->flags ^= HPS_FLAG_HEARD;
+		}
+		if (msg.hdr.type == HPS_MSG_DATA) {
+			if (msg.hdr.flags & HPS_FLAG_URGENT)
+				marked = got + msg.hdr.urgent;
+			ASSERT_EQ(msg.len, hps_check(msg.data, msg.len, got, 2));
+			got += msg.len;
+		}
+		if (p->rx_data == p->told && urgents) {
+			p->told++;
+			ASSERT_OK(peer_send(p, HPS_MSG_CREDIT, NULL, 0));
+		}
+	}
+	EXPECT_EQ(2, urgents);
+	EXPECT_EQ(6001, marked);
+	EXPECT_EQ(0, hps_error(s));
+}
+
 TEST_F(wire, larger_buffers)
 {
 	struct peer *p = &self->peer;
@@ -332,7 +397,7 @@ static void change(struct hps_hello *hello, int which)
 
 TEST_F(wire, bad_hello)
 {
-	long version = counter("reject_version"), invalid = counter("reject_invalid");
+	long version = hps_stat("reject_version"), invalid = hps_stat("reject_invalid");
 	int which;
 
 	ASSERT_LE(0, version);
@@ -349,8 +414,8 @@ TEST_F(wire, bad_hello)
 		EXPECT_EQ(HPS_VERSION, peer.version);
 		peer_free(&peer);
 	}
-	EXPECT_EQ(version + 4, counter("reject_version"));
-	EXPECT_EQ(invalid + 13, counter("reject_invalid"));
+	EXPECT_EQ(version + 4, hps_stat("reject_version"));
+	EXPECT_EQ(invalid + 13, hps_stat("reject_invalid"));
 	still_works(_metadata, &self->t, self->l, &self->at);
 }
 
@@ -376,6 +441,27 @@ TEST_F(wire, short_hello)
 	still_works(_metadata, &self->t, self->l, &self->at);
 }
 
+/* A key that is none: what came before is there, and then an error. */
+TEST_F(wire, srcavail_bad_key)
+{
+	struct peer *p = &self->peer;
+	int s;
+
+	ASSERT_OK(peer_dial(p, &self->t, &self->at));
+	s = hps_accept(self->l);
+	ASSERT_OK(s);
+	if (!p->theirs.features)
+		SKIP(return, "this device is not asked to be read from");
+	hps_fill(buf, 100, 0, 1);
+	ASSERT_OK(peer_send(p, HPS_MSG_DATA, buf, 100));
+	ASSERT_OK(peer_srcavail(p, 4096, 0x12345678, 1000));
+	ASSERT_TRUE(hps_until_inq(s, 1100));
+	EXPECT_EQ(100, hps_pull(s, 100, 100, 1));
+	EXPECT_ERRNO(ECONNRESET, recv(s, buf, 1000, 0));
+	EXPECT_EQ(0, recv(s, buf, 1000, 0));
+	still_works(_metadata, &self->t, self->l, &self->at);
+}
+
 /* What later versions may put there is no reason to refuse. */
 TEST_F(wire, unknown_bits)
 {
@@ -387,7 +473,7 @@ TEST_F(wire, unknown_bits)
 
 TEST_F(wire, nobody_listens)
 {
-	long refused = counter("reject_refused");
+	long refused = hps_stat("reject_refused");
 	struct hps_addr name = hps_name(hps_bound(&self->t, 0, self->t.b));
 	int ports[] = { 0, 1, hps_port(&name) };
 	size_t i;
@@ -400,12 +486,12 @@ TEST_F(wire, nobody_listens)
 		EXPECT_EQ(HPS_REJ_REFUSED, peer.reason);
 		peer_free(&peer);
 	}
-	EXPECT_EQ(refused + 3, counter("reject_refused"));
+	EXPECT_EQ(refused + 3, hps_stat("reject_refused"));
 }
 
 TEST_F(wire, backlog_full)
 {
-	long busy = counter("reject_busy");
+	long busy = hps_stat("reject_busy");
 	struct peer peer[3] = { 0 };
 	struct hps_addr at;
 	int l = hps_listen(&self->t, 0, &at), i;
@@ -417,12 +503,64 @@ TEST_F(wire, backlog_full)
 		EXPECT_EQ(HPS_REJ_BUSY, peer[i].reason);
 		peer_free(&peer[i]);
 	}
-	EXPECT_EQ(busy + 2, counter("reject_busy"));
+	EXPECT_EQ(busy + 2, hps_stat("reject_busy"));
 	EXPECT_OK(hps_accept(l));
 	ASSERT_OK(peer_dial(&peer[1], &self->t, &at));
 	EXPECT_OK(hps_accept(l));
 	for (i = 0; i < 2; i++)
 		peer_free(&peer[i]);
+}
+
+static int dial_mute(struct peer *p, const struct hps *t, const struct hps_addr *at)
+{
+	peer_hello(p, 40000, hps_port(at));
+	return peer_connect(p, t->a, hps_at(*at, peer_service_port()), &p->hello,
+			    sizeof(p->hello));
+}
+
+/* Nothing can be accepted before its other end has spoken. */
+TEST_F(wire, first_message)
+{
+	struct peer *p = &self->peer;
+	struct peer_msg msg;
+	int s;
+
+	ASSERT_OK(dial_mute(p, &self->t, &self->at));
+	EXPECT_TRUE(hps_quiet(self->l, POLLIN));
+	ASSERT_OK(peer_send(p, HPS_MSG_CREDIT, NULL, 0));
+	s = hps_accept(self->l);
+	ASSERT_OK(s);
+	ASSERT_EQ(100, hps_push(s, 100, 100, 1));
+	ASSERT_OK(peer_receive(p, &msg, hps_deadline()));
+	EXPECT_EQ(HPS_MSG_DATA, msg.hdr.type);
+	EXPECT_EQ(100, hps_check(msg.data, msg.len, 0, 1));
+}
+
+/* It need not be a CREDIT. */
+TEST_F(wire, first_is_data)
+{
+	int s;
+
+	hps_fill(buf, 100, 0, 1);
+	ASSERT_OK(dial_mute(&self->peer, &self->t, &self->at));
+	ASSERT_OK(peer_send(&self->peer, HPS_MSG_DATA, buf, 100));
+	s = hps_accept(self->l);
+	ASSERT_OK(s);
+	EXPECT_EQ(100, hps_pull(s, 100, 100, 1));
+}
+
+/* It was a connection, as one that TCP resets before accept() is. */
+TEST_F(wire, leaves_first)
+{
+	char byte;
+	int s;
+
+	ASSERT_OK(dial_mute(&self->peer, &self->t, &self->at));
+	peer_disconnect(&self->peer);
+	s = hps_accept(self->l);
+	ASSERT_OK(s);
+	EXPECT_TRUE(hps_wait(s, POLLERR) & POLLERR);
+	EXPECT_ERRNO(ECONNRESET, recv(s, &byte, 1, 0));
 }
 
 /* Who does not go on does not keep a place for longer than by TCP. */
@@ -435,7 +573,7 @@ TEST_F(wire, half_open)
 	int64_t begin;
 	int l, c;
 
-	if (!strcmp(getenv("HPSOCK_DEV") ?: "rxe", "siw"))
+	if (hps_siw())
 		SKIP(return, "iWARP has no such step");
 	l = hps_listen(&self->t, 0, &at);
 	ASSERT_OK(l);
@@ -471,7 +609,7 @@ static void violate(struct __test_metadata *_metadata, struct hps *t, int l,
 		    struct hps_addr *at, struct peer *p, const char *reason,
 		    int (*bad)(struct peer *p))
 {
-	long before = counter(reason);
+	long before = hps_stat(reason);
 	int s, c2, s2;
 
 	ASSERT_LE(0, before);
@@ -490,7 +628,7 @@ static void violate(struct __test_metadata *_metadata, struct hps *t, int l,
 	bad(p);
 
 	EXPECT_TRUE(hps_wait(s, POLLERR) & POLLERR);
-	EXPECT_EQ(before + 1, counter(reason)) TH_LOG("%s", reason);
+	EXPECT_EQ(before + 1, hps_stat(reason)) TH_LOG("%s", reason);
 	/* What was right before it is still right. */
 	EXPECT_EQ(100, hps_pull(s, 100, 100, 1));
 	hps_pull(s, INT64_MAX, 1000, 99);
@@ -563,7 +701,7 @@ VIOLATION(type_0, "type")
 
 VIOLATION(type_next, "type")
 {
-	return raw(p, HPS_MSG_BUFFERS + 1, 0, p->tx_seq, p->told, 0);
+	return raw(p, HPS_MSG_CANCELACK + 1, 0, p->tx_seq, p->told, 0);
 }
 
 VIOLATION(type_255, "type")
@@ -640,6 +778,99 @@ VIOLATION(buffers_short, "length")
 	return raw(p, HPS_MSG_BUFFERS, 4, p->tx_seq, p->told, 4);
 }
 
+VIOLATION(urgent_behind, "urgent")
+{
+	p->flags = HPS_FLAG_URGENT;
+	p->urgent = 100;
+	return peer_send(p, HPS_MSG_DATA, buf, 100);
+}
+
+/* The first one could not have been heard of. */
+VIOLATION(urgent_twice, "urgent")
+{
+	return peer_urgent(p, 50) ?: peer_urgent(p, 60);
+}
+
+VIOLATION(urgent_far, "urgent")
+{
+	return peer_urgent(p, 0x80000000);
+}
+
+VIOLATION(urgent_short, "length")
+{
+	return raw(p, HPS_MSG_URGENT, 2, p->tx_seq, p->told, 2);
+}
+
+/* Of theirs there was none. */
+VIOLATION(urgent_heard, "urgent")
+{
+	p->flags = HPS_FLAG_HEARD;
+	return peer_send(p, HPS_MSG_CREDIT, NULL, 0);
+}
+
+VIOLATION(urgent_after_fin, "state")
+{
+	return peer_send(p, HPS_MSG_FIN, NULL, 0) ?: peer_urgent(p, 0);
+}
+
+VIOLATION(srcavail_empty, "source")
+{
+	return peer_srcavail(p, 0, 1, 0);
+}
+
+VIOLATION(srcavail_long, "source")
+{
+	return peer_srcavail(p, 0, 1, HPS_SOURCE_MAX + 1);
+}
+
+VIOLATION(srcavail_wraps, "source")
+{
+	return peer_srcavail(p, -100, 1, 101);
+}
+
+VIOLATION(srcavail_short, "length")
+{
+	return raw(p, HPS_MSG_SRCAVAIL, 8, p->tx_seq, p->told, 8);
+}
+
+/* Nothing was offered. */
+VIOLATION(readdone_of_nothing, "source")
+{
+	struct hps_readdone read = { .total = htonl(1) };
+
+	return peer_send(p, HPS_MSG_READDONE, &read, sizeof(read));
+}
+
+VIOLATION(readdone_short, "length")
+{
+	return raw(p, HPS_MSG_READDONE, 2, p->tx_seq, p->told, 2);
+}
+
+VIOLATION(srccancel_of_none, "source")
+{
+	return peer_srcavail(p, 0, 1, 100) ?: peer_srccancel(p, 0);
+}
+
+VIOLATION(srccancel_short, "length")
+{
+	return raw(p, HPS_MSG_SRCCANCEL, 2, p->tx_seq, p->told, 2);
+}
+
+VIOLATION(srccancel_after_fin, "state")
+{
+	return peer_send(p, HPS_MSG_FIN, NULL, 0) ?: peer_srccancel(p, 1);
+}
+
+VIOLATION(cancelack_of_nothing, "source")
+{
+	return peer_cancelack(p, 0);
+}
+
+VIOLATION(cancelack_long, "length")
+{
+	return raw(p, HPS_MSG_CANCELACK, 8, p->tx_seq, p->told, 8);
+}
+
 VIOLATION(data_after_fin, "state")
 {
 	if (peer_send(p, HPS_MSG_FIN, NULL, 0))
@@ -657,6 +888,197 @@ VIOLATION(second_fin, "state")
 VIOLATION(finack_of_nothing, "state")
 {
 	return peer_send(p, HPS_MSG_FINACK, NULL, 0);
+}
+
+/* The next message that is no CREDIT and no BUFFERS. */
+static int peer_next(struct peer *p, struct peer_msg *msg)
+{
+	int err;
+
+	do {
+		err = peer_receive(p, msg, hps_deadline());
+	} while (!err && (msg->hdr.type == HPS_MSG_CREDIT || msg->hdr.type == HPS_MSG_BUFFERS));
+	return err;
+}
+
+/* An offer that nobody read is taken back, with what came behind it; whether or not... */
+static void takes_back(struct __test_metadata *_metadata, struct hps *t, int l,
+		       struct hps_addr *at, struct peer *p, bool accepted)
+{
+	const struct hps_cancelack *ack;
+	struct peer_msg msg;
+	int s = -1;
+
+	ASSERT_TRUE(hps_set_zcopy("protect"));
+	ASSERT_OK(peer_dial(p, t, at));
+	ASSERT_TRUE(hps_set_zcopy("auto"));
+	if (accepted) {
+		s = hps_accept(l);
+		ASSERT_OK(s);
+	}
+	hps_fill(buf, 100, 0, 1);
+	ASSERT_OK(peer_send(p, HPS_MSG_DATA, buf, 50));
+	ASSERT_OK(peer_srcavail(p, 0, 1, 1000));
+	/* Those that it knows of are gone, the others it has not heard of. */
+	ASSERT_OK(peer_srccancel(p, 2));
+	ASSERT_OK(peer_next(p, &msg));
+	ASSERT_EQ(HPS_MSG_CANCELACK, msg.hdr.type);
+	ack = (const void *)msg.data;
+	EXPECT_EQ(0, ack->done);
+	ASSERT_OK(peer_send(p, HPS_MSG_DATA, buf + 50, 50));
+	if (!accepted) {
+		s = hps_accept(l);
+		ASSERT_OK(s);
+	}
+	ASSERT_TRUE(hps_until_inq(s, 100));
+	ASSERT_OK(peer_send(p, HPS_MSG_FIN, NULL, 0));
+	EXPECT_EQ(100, hps_pull(s, INT64_MAX, 1000, 1));
+	EXPECT_EQ(0, errno);
+	ASSERT_OK(peer_next(p, &msg));
+	EXPECT_EQ(HPS_MSG_FINACK, msg.hdr.type);
+}
+
+TEST_F(wire, srccancel)
+{
+	takes_back(_metadata, &self->t, self->l, &self->at, &self->peer, true);
+}
+
+/* ... somebody could have. */
+TEST_F(wire, srccancel_unaccepted)
+{
+	takes_back(_metadata, &self->t, self->l, &self->at, &self->peer, false);
+}
+
+/* The bytes of the longest of @n messages of data, or -1 */
+static int longest(struct peer *p, int n)
+{
+	struct peer_msg msg;
+	int longest = 0;
+
+	for (; n; n--) {
+		if (peer_next(p, &msg) || msg.hdr.type != HPS_MSG_DATA)
+			return -1;
+		longest = (int)msg.len > longest ? (int)msg.len : longest;
+	}
+	return longest;
+}
+
+/* The next peer_dial() says so. */
+static void peer_takes_offers(struct peer *p)
+{
+	p->hello.features = htobe64(HPS_FEATURE_READ);
+	p->hello.window = htons(PEER_RECVS - HPS_CTRL_SLOTS);
+	p->hello.credits = p->hello.window;
+}
+
+/*
+ * With an offer that nobody accepts the sender is never through, and keeps the buffers
+ * that it is through with; but not for messages that are longer than they.
+ */
+TEST_F(wire, larger_buffers_spares)
+{
+	enum { LENT = 200000 };
+	int s, len = 3 * HPS_BUF_MIN - sizeof(struct hps_hdr);
+	struct peer *p = &self->peer;
+	struct peer_msg msg;
+	char byte;
+
+	peer_takes_offers(p);
+	p->hello.buf_size = htonl(3 * HPS_BUF_MIN);
+	ASSERT_OK(peer_dial(p, &self->t, &self->at));
+	s = hps_accept(self->l);
+	ASSERT_OK(s);
+	ASSERT_OK(hps_zerocopy(&self->t, s));
+	ASSERT_EQ(LENT, send(s, buf, LENT, MSG_ZEROCOPY));
+	ASSERT_OK(peer_next(p, &msg));
+	ASSERT_EQ(HPS_MSG_SRCAVAIL, msg.hdr.type);
+	ASSERT_EQ(10 * len, hps_push(s, 10 * len, 10 * len, 1));
+	ASSERT_EQ(len, longest(p, 10));
+	ASSERT_TRUE(hps_until_outq(s, LENT));
+	ASSERT_OK(peer_buffers(p, 0, 4 * HPS_BUF_MIN));
+	ASSERT_OK(peer_send(p, HPS_MSG_DATA, "x", 1));
+	ASSERT_EQ(1, recv(s, &byte, 1, 0));
+	ASSERT_EQ(5 * len, hps_push(s, 5 * len, 5 * len, 1));
+	EXPECT_EQ(4 * HPS_BUF_MIN - sizeof(struct hps_hdr), longest(p, 3));
+}
+
+/* Up to SRCCANCEL, with a send that waits for us. */
+static void cancelled(struct __test_metadata *_metadata, const struct hps *t, int l,
+		      const struct hps_addr *at, struct peer *p, struct hps_call *call)
+{
+	struct timeval some = { .tv_usec = 50000 };
+	const struct hps_srccancel *cancel;
+	struct peer_msg msg;
+
+	peer_takes_offers(p);
+	ASSERT_OK(peer_dial(p, t, at));
+	call->fd = hps_accept(l);
+	ASSERT_OK(call->fd);
+	ASSERT_OK(hps_set(call->fd, SOL_HPSOCK, HPSOCK_ZCOPY, HPSOCK_ZCOPY_WAIT));
+	ASSERT_OK(setsockopt(call->fd, SOL_SOCKET, SO_SNDTIMEO, &some, sizeof(some)));
+	hps_start(call);
+	ASSERT_OK(peer_next(p, &msg));
+	ASSERT_EQ(HPS_MSG_SRCAVAIL, msg.hdr.type);
+	do {
+		ASSERT_OK(peer_next(p, &msg));
+	} while (msg.hdr.type == HPS_MSG_DATA);
+	ASSERT_EQ(HPS_MSG_SRCCANCEL, msg.hdr.type);
+	cancel = (const void *)msg.data;
+	EXPECT_EQ(htonl(1), cancel->count);
+}
+
+/* What we say that we have read is not sent again, and the rest is. */
+TEST_F(wire, cancelack)
+{
+	enum { LEN = 300000, DONE = 1000 };
+	struct hps_call call = { .fn = hps_send_call, .buf = buf, .len = LEN };
+	struct peer *p = &self->peer;
+	struct peer_msg msg;
+	uint32_t got = DONE;
+
+	hps_fill(buf, LEN, 0, 1);
+	cancelled(_metadata, &self->t, self->l, &self->at, p, &call);
+	ASSERT_OK(peer_cancelack(p, DONE));
+	ASSERT_TRUE(hps_done(&call));
+	ASSERT_LT(DONE, call.ret);
+	while (got < call.ret) {
+		ASSERT_OK(peer_next(p, &msg));
+		ASSERT_EQ(HPS_MSG_DATA, msg.hdr.type);
+		ASSERT_EQ(msg.len, hps_check(msg.data, msg.len, got, 1));
+		got += msg.len;
+	}
+	EXPECT_EQ(got, call.ret);
+}
+
+/* More than it was offered. */
+TEST_F(wire, cancelack_of_too_much)
+{
+	enum { LEN = 300000 };
+	struct hps_call call = { .fn = hps_send_call, .buf = buf, .len = LEN };
+	long before = hps_stat("violation_source");
+	struct peer *p = &self->peer;
+
+	cancelled(_metadata, &self->t, self->l, &self->at, p, &call);
+	ASSERT_OK(peer_cancelack(p, LEN));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_TRUE(hps_wait(call.fd, POLLERR) & POLLERR);
+	EXPECT_EQ(before + 1, hps_stat("violation_source"));
+	EXPECT_TRUE(peer_gone(p));
+	still_works(_metadata, &self->t, self->l, &self->at);
+}
+
+/* Gone instead of an answer. */
+TEST_F(wire, cancelack_never)
+{
+	enum { LEN = 300000 };
+	struct hps_call call = { .fn = hps_send_call, .buf = buf, .len = LEN };
+	struct peer *p = &self->peer;
+
+	cancelled(_metadata, &self->t, self->l, &self->at, p, &call);
+	peer_disconnect(p);
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_TRUE(hps_wait(call.fd, POLLHUP) & POLLHUP);
+	still_works(_metadata, &self->t, self->l, &self->at);
 }
 
 /* A message longer than any buffer: the device itself ends it. */
@@ -784,6 +1206,154 @@ TEST_F(wire, listener_goes)
 	still_works(_metadata, &self->t, self->l, &self->at);
 }
 
+/* SOCK_SEQPACKET: a stream of records */
+FIXTURE(records) {
+	struct hps t;
+	struct hps_addr at;
+	int l, s;
+	struct peer peer;
+};
+
+FIXTURE_VARIANT(records) {
+	int af;
+};
+
+FIXTURE_VARIANT_ADD(records, hpsock) { AF_INET };
+FIXTURE_VARIANT_ADD(records, hpsock6) { AF_INET6 };
+
+static int accept_records(struct peer *p, const struct hps *t, int l, const struct hps_addr *at)
+{
+	memset(p, 0, sizeof(*p));
+	peer_hello(p, 40000, hps_port(at));
+	p->hello.type = SOCK_SEQPACKET;
+	return peer_dial(p, t, at) ? -1 : hps_accept(l);
+}
+
+FIXTURE_SETUP(records)
+{
+	hps_init(&self->t, true, variant->af);
+	self->t.type = SOCK_SEQPACKET;
+	self->l = hps_listen(&self->t, 4, &self->at);
+	ASSERT_OK(self->l);
+	ASSERT_TRUE(hps_set_zcopy("protect"));
+	self->s = accept_records(&self->peer, &self->t, self->l, &self->at);
+	ASSERT_OK(self->s);
+}
+
+FIXTURE_TEARDOWN(records)
+{
+	hps_set_zcopy("auto");
+	peer_free(&self->peer);
+}
+
+/* A record of @len bytes, all of them @byte, at the end of @buf; returns its new length. */
+static int add_record(char *buf, int at, int flags, int byte, int len)
+{
+	struct hps_record head = { .flags = flags, .pad = { 1, 2, 3 }, .len = htonl(len) };
+
+	memcpy(buf + at, &head, sizeof(head));
+	memset(buf + at + sizeof(head), byte, len);
+	return at + sizeof(head) + len;
+}
+
+#define PIECE	HPS_RECORD_PIECE
+#define END	(HPS_RECORD_PIECE | HPS_RECORD_END)
+
+TEST_F(records, well_behaved)
+{
+	struct peer *p = &self->peer;
+	int len, i;
+
+	EXPECT_EQ(SOCK_SEQPACKET, p->theirs.type);
+	/* Two and a half in one message, and what is unknown is ignored. */
+	len = add_record(buf, 0, END | 0x70, 'a', 10);
+	len = add_record(buf, len, END, 'b', 0);
+	len = add_record(buf, len, PIECE, 'c', 5);
+	ASSERT_OK(peer_send(p, HPS_MSG_DATA, buf, len));
+	EXPECT_EQ(10, recv(self->s, buf, 100, 0));
+	EXPECT_EQ(0, recv(self->s, buf, 100, 0));
+	EXPECT_ERRNO(EAGAIN, recv(self->s, buf, 100, MSG_DONTWAIT));
+	EXPECT_EQ(0, hps_poll(self->s, POLLIN, 0));
+	/* The other half, a byte each. */
+	len = add_record(buf, 0, END, 'd', 3);
+	for (i = 0; i < len; i++) {
+		EXPECT_EQ(0, hps_poll(self->s, POLLIN, 0));
+		ASSERT_OK(peer_send(p, HPS_MSG_DATA, buf + i, 1));
+	}
+	EXPECT_EQ(8, recv(self->s, buf, 100, 0));
+	EXPECT_EQ(0, memcmp(buf, "cccccddd", 8));
+	/* One that is not finished, and one that is taken back. */
+	len = add_record(buf, 0, PIECE, 'e', 5);
+	len = add_record(buf, len, HPS_RECORD_PIECE | HPS_RECORD_ABORT, 'e', 0);
+	len = add_record(buf, len, END, 'f', 2);
+	len = add_record(buf, len, PIECE, 'g', 5);
+	ASSERT_OK(peer_send(p, HPS_MSG_DATA, buf, len));
+	ASSERT_OK(peer_send(p, HPS_MSG_FIN, NULL, 0));
+	EXPECT_EQ(2, recv(self->s, buf, 100, 0));
+	EXPECT_EQ(0, memcmp(buf, "ff", 2));
+	EXPECT_EQ(0, recv(self->s, buf, 100, 0));
+}
+
+static int bad_record(struct peer *p, int which)
+{
+	int len;
+
+	switch (which) {
+	case 0:
+		len = add_record(buf, 0, HPS_RECORD_END, 'a', 10);
+		return peer_send(p, HPS_MSG_DATA, buf, len);
+	case 1:
+		len = add_record(buf, 0, PIECE | HPS_RECORD_ABORT, 'a', 10);
+		return peer_send(p, HPS_MSG_DATA, buf, len);
+	case 2:
+		return peer_srcavail(p, 0, 1, 1000);
+	case 3:
+		return peer_urgent(p, 10);
+	case 4:
+		return peer_srccancel(p, 1);
+	case 5:
+		/* More is offered than the piece has. */
+		len = add_record(buf, 0, END, 'a', 999);
+		return peer_send(p, HPS_MSG_DATA, buf, len - 999) ?: peer_srcavail(p, 0, 1, 1000);
+	default:
+		len = add_record(buf, 0, END, 'a', 10);
+		p->flags = HPS_FLAG_URGENT;
+		return peer_send(p, HPS_MSG_DATA, buf, len);
+	}
+}
+
+TEST_F_TIMEOUT(records, bad, 60 * hps_slow())
+{
+	int which, c;
+
+	for (which = 0; which < 7; which++) {
+		long before = hps_stat("violation_state");
+
+		ASSERT_OK(bad_record(&self->peer, which));
+		EXPECT_TRUE(hps_wait(self->s, POLLERR) & POLLERR) TH_LOG("%d", which);
+		EXPECT_EQ(before + 1, hps_stat("violation_state")) TH_LOG("%d", which);
+		EXPECT_ERRNO(EPROTO, recv(self->s, buf, 100, 0));
+		EXPECT_TRUE(peer_gone(&self->peer));
+		peer_free(&self->peer);
+		close(self->s);
+		self->s = accept_records(&self->peer, &self->t, self->l, &self->at);
+		ASSERT_OK(self->s);
+	}
+	c = hps_dial(&self->t, self->at);
+	ASSERT_OK(c);
+}
+
+/* Nobody listens for streams there. */
+TEST_F(records, other_type)
+{
+	struct peer p = {};
+
+	peer_hello(&p, 40001, hps_port(&self->at));
+	EXPECT_NE(0, peer_dial(&p, &self->t, &self->at));
+	EXPECT_EQ(HPS_REJ_REFUSED, p.reason);
+	peer_free(&p);
+}
+
 /*
  * The other way round: AF_HPSOCK connects to a server in user space, at an
  * address of which the module has no listener.
@@ -849,7 +1419,7 @@ TEST_F(server, well_behaved)
 /* REPs that are no answer */
 static void bad_answer(struct __test_metadata *_metadata, struct hps *t, int which, size_t len)
 {
-	long before = counter("violation_hello");
+	long before = hps_stat("violation_hello");
 	struct peer peer = { 0 };
 	int c;
 
@@ -862,7 +1432,7 @@ static void bad_answer(struct __test_metadata *_metadata, struct hps *t, int whi
 	ASSERT_OK(peer_accept(&peer, &peer.hello, len));
 	EXPECT_WAIT(POLLIN | POLLOUT | POLLERR | POLLHUP | POLLRDHUP, c);
 	EXPECT_EQ(EPROTO, hps_error(c)) TH_LOG("answer %d, %zu bytes", which, len);
-	EXPECT_EQ(before + 1, counter("violation_hello"));
+	EXPECT_EQ(before + 1, hps_stat("violation_hello"));
 	EXPECT_EQ(0, hps_peer(c).len);
 	close(c);
 	peer_free(&peer);

@@ -37,7 +37,7 @@ begin
 cd "$tmp" || exit
 while read -r name mark; do
 	for over in tcp hpsock; do
-		run $over "$name" "$mark"
+		try $over "$name" "$mark"
 	done
 done < <(sed 's/#.*//; /^$/d' "$here/liburing.list")
 finish

@@ -6,8 +6,6 @@
  *   SOCKET, CONNECT and BIND are rewritten in the ring before it is submitted.
  * - The tests talk to 127.0.0.1 and ::1, where AF_HPSOCK has no path: HPS_ADDR_B
  *   and HPS_ADDR6_B are there in their place.
- * - They set SO_REUSEPORT and give up if that fails, although none binds a port
- *   twice: here it succeeds and does nothing.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -69,13 +67,6 @@ int connect(int fd, const struct sockaddr *addr, socklen_t len)
 	if (ours && !ret && settle && *settle)
 		usleep(200000);
 	return ret;
-}
-
-int setsockopt(int fd, int level, int name, const void *val, socklen_t len)
-{
-	if (level == SOL_SOCKET && name == SO_REUSEPORT && is_ours(fd))
-		return 0;
-	return NEXT(setsockopt)(fd, level, name, val, len);
 }
 
 static void rewrite_sqe(struct io_uring_sqe *sqe)

@@ -94,7 +94,7 @@ transfer()
 	[ ${#client_args[@]} -gt 0 ] || client_args=("${@:2}")
 	[ ${#server_args[@]} -gt 0 ] || server_args=("${@:2}")
 	for over in tcp hpsock; do
-		run $over "$1"
+		try $over "$1"
 	done
 	client_args=() server_args=() cin=client_file sin=server_file how=all
 }

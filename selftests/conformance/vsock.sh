@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vsock_test of the kernel (tools/testing/vsock), its tests of SOCK_STREAM.
+# vsock_test of the kernel (tools/testing/vsock), its tests of SOCK_STREAM, over TCP too,
+# and of SOCK_SEQPACKET.
 #
 # A client and a server go through a list of tests together, each test at the
 # same time, which a TCP connection beside sees to.  The program ends at the
@@ -62,11 +63,13 @@ run()
 
 begin
 mapfile -t ids < <("$program" --list | sed -n 's/^\([0-9]\+\)\t.*/\1/p')
-mapfile -t streams < <("$program" --list | grep -P '^[0-9]+\tSOCK_STREAM ')
-for line in "${streams[@]}"; do
-	IFS=$'\t' read -r id name <<<"$line"
-	for over in tcp hpsock; do
-		run $over "$id" "${name#SOCK_STREAM }"
-	done
-done
+while IFS=$'\t' read -r id name; do
+	case $name in
+	SOCK_STREAM*)
+		try tcp "$id" "${name#SOCK_STREAM }" </dev/null
+		try hpsock "$id" "${name#SOCK_STREAM }" </dev/null;;
+	SOCK_SEQPACKET*)
+		try hpsock "$id" "${name#SOCK_}" </dev/null;;
+	esac
+done < <("$program" --list | grep -P '^[0-9]+\t')
 finish

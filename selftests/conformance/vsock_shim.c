@@ -6,7 +6,7 @@
  *
  * Three differences of AF_VSOCK that the suite takes for granted are bridged
  * here: a refused connect() says ECONNRESET, a port may be bound while old
- * connections use it, and the receive buffer has an option of its own.
+ * connections use it, and the buffer has options of its own.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -110,12 +110,16 @@ int setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 
 	if (level != AF_VSOCK)
 		return NEXT(setsockopt)(fd, level, name, val, len);
-	if (name != SO_VM_SOCKETS_BUFFER_SIZE || len != sizeof(buffer_size)) {
+	if (len != sizeof(buffer_size) || (name != SO_VM_SOCKETS_BUFFER_SIZE &&
+					   name != SO_VM_SOCKETS_BUFFER_MAX_SIZE)) {
 		errno = ENOPROTOOPT;
 		return -1;
 	}
 	memcpy(&buffer_size, val, sizeof(buffer_size));
 	size = buffer_size;
+	/* As much is sent before anybody reads, and the receiver need not be the one to keep it. */
+	if (name == SO_VM_SOCKETS_BUFFER_MAX_SIZE)
+		return NEXT(setsockopt)(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
 	return NEXT(setsockopt)(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 }
 
@@ -123,7 +127,8 @@ int getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 {
 	if (level != AF_VSOCK)
 		return NEXT(getsockopt)(fd, level, name, val, len);
-	if (name != SO_VM_SOCKETS_BUFFER_SIZE || *len != sizeof(buffer_size)) {
+	if (*len != sizeof(buffer_size) || (name != SO_VM_SOCKETS_BUFFER_SIZE &&
+					    name != SO_VM_SOCKETS_BUFFER_MAX_SIZE)) {
 		errno = ENOPROTOOPT;
 		return -1;
 	}

@@ -29,7 +29,8 @@ copy_source()
 {
 	local files='Kbuild af_hpsock include'
 	mkdir -p "$out"
-	[ "$src" = "$HPSOCK_TOP" ] || files=.
+	# Another module may have files of hpsock's in it.
+	[ "$src" = "$HPSOCK_TOP" ] || files=". $HPSOCK_TOP/af_hpsock $HPSOCK_TOP/include"
 	# Objects stay in the build folder, what is gone from the tree goes from there.
 	# By content: a file's time of change does not tell whether its object is older.
 	# shellcheck disable=SC2086 # a list of files

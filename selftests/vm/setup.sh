@@ -11,9 +11,9 @@ set -eu
 build='make gcc libc6-dev bc bison flex libelf-dev libssl-dev pahole rsync kmod xz-utils perl dkms linux-source-6.12'
 style='sparse shellcheck spin'
 guest='qemu-system-x86 busybox-static iproute2 procps util-linux
-	rdma-core ibverbs-utils rdmacm-utils libibverbs-dev librdmacm-dev perftest'
+	rdma-core ibverbs-utils rdmacm-utils libibverbs-dev librdmacm-dev liburing-dev perftest'
 # What the demonstration and the benchmarks run over the sockets.
-programs='socat iperf3 nginx-light curl redis-server redis-tools ethtool'
+programs='socat iperf3 nginx-light curl redis-server redis-tools ethtool nftables'
 
 as_root()
 {

@@ -1,0 +1,590 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * SOCK_SEQPACKET: messages keep their bounds. Compared with AF_UNIX, as TCP has none.
+ */
+#include <linux/sockios.h>
+#include <sys/mman.h>
+
+#include "hps_test.h"
+
+#define LARGE	(3 << 20)
+#define SEED	7
+
+FIXTURE(seqpacket) {
+	struct hps t;
+	int c, s;
+	char *buf;
+};
+
+FIXTURE_VARIANT(seqpacket) {
+	bool rdma;
+	int af;
+};
+
+FIXTURE_VARIANT_ADD(seqpacket, unix) { false, AF_UNIX };
+FIXTURE_VARIANT_ADD(seqpacket, hpsock) { true, AF_INET };
+FIXTURE_VARIANT_ADD(seqpacket, hpsock6) { true, AF_INET6 };
+
+FIXTURE_SETUP(seqpacket)
+{
+	int sv[2];
+
+	self->buf = hps_memory(LARGE);
+	ASSERT_NE(NULL, self->buf);
+	if (variant->rdma) {
+		hps_init(&self->t, true, variant->af);
+		self->t.type = SOCK_SEQPACKET;
+		ASSERT_OK(hps_pair(&self->t, &self->c, &self->s));
+	} else {
+		ASSERT_OK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sv));
+		self->c = sv[0];
+		self->s = sv[1];
+	}
+}
+
+FIXTURE_TEARDOWN(seqpacket)
+{
+	if (variant->rdma)
+		hps_set_zcopy("auto");
+}
+
+/* A message whose bytes nobody else sends. */
+static ssize_t put(int fd, char *buf, size_t len, uint64_t id, int flags)
+{
+	hps_fill(buf, len, id << 32, SEED);
+	return send(fd, buf, len, flags | MSG_NOSIGNAL);
+}
+
+static bool is(const char *buf, size_t len, uint64_t id)
+{
+	return hps_check(buf, len, id << 32, SEED) == len;
+}
+
+/* Receive one; msg_flags come back. */
+static ssize_t get(int fd, char *buf, size_t len, int flags, int *msg_flags)
+{
+	struct iovec iov = { buf, len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n = recvmsg(fd, &msg, flags);
+
+	*msg_flags = msg.msg_flags & ~MSG_CMSG_CLOEXEC;
+	return n;
+}
+
+TEST_F(seqpacket, type)
+{
+	EXPECT_EQ(SOCK_SEQPACKET, hps_opt(self->c, SOL_SOCKET, SO_TYPE));
+	EXPECT_EQ(SOCK_SEQPACKET, hps_opt(self->s, SOL_SOCKET, SO_TYPE));
+	EXPECT_EQ(0, hps_opt(self->s, SOL_SOCKET, SO_PROTOCOL));
+}
+
+/* One call, one message: of all sizes, one after the other and queued. */
+TEST_F(seqpacket, bounds)
+{
+	static const int size[] = {
+		1, 2, 7, 8, 9, 100, 1000, 1008, 1009, 1024, 4079, 4080, 4081, 4087, 4088, 4089,
+		4096, 5000, 16384, 65519, 65520, 65521, 65536, 70000, 100000,
+	};
+	int round, i, n = ARRAY_SIZE(size), flags;
+
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < n; i++) {
+			ASSERT_EQ(size[i], put(self->c, self->buf, size[i], i, 0));
+			ASSERT_EQ(size[i], get(self->s, self->buf, LARGE, 0, &flags));
+			ASSERT_TRUE(is(self->buf, size[i], i)) TH_LOG("size %d", size[i]);
+			EXPECT_EQ(0, flags);
+		}
+	}
+	for (round = 0; round < 20; round++) {
+		for (i = 0; i < 16; i++) {
+			ASSERT_EQ(size[i], put(self->c, self->buf, size[i], i, MSG_DONTWAIT));
+		}
+		for (i = 0; i < 16; i++) {
+			ASSERT_EQ(size[i], get(self->s, self->buf, LARGE, 0, &flags));
+			ASSERT_TRUE(is(self->buf, size[i], i)) TH_LOG("size %d", size[i]);
+		}
+	}
+	EXPECT_ERRNO(EAGAIN, recv(self->s, self->buf, LARGE, MSG_DONTWAIT));
+}
+
+static long send_many(struct hps_call *call)
+{
+	char *buf = malloc(70000);
+	uint64_t state = 1;
+	int i;
+
+	for (i = 0; i < call->arg; i++) {
+		int len = hps_random(&state) % (i % 50 ? 200 : 70000);
+
+		if (put(call->fd, buf, len, i, 0) != len)
+			return -i;
+	}
+	free(buf);
+	return call->arg;
+}
+
+/* At full speed, in both directions. */
+TEST_F(seqpacket, flood)
+{
+	const int count = 3000;
+	struct hps_call call[2] = {
+		{ .fn = send_many, .fd = self->c, .arg = count },
+		{ .fn = send_many, .fd = self->s, .arg = count },
+	};
+	uint64_t state[2] = { 1, 1 };
+	int i, k, flags;
+
+	for (k = 0; k < 2; k++)
+		hps_start(&call[k]);
+	for (i = 0; i < count; i++) {
+		for (k = 0; k < 2; k++) {
+			int len = hps_random(&state[k]) % (i % 50 ? 200 : 70000);
+
+			ASSERT_EQ(len, get(call[!k].fd, self->buf, LARGE, 0, &flags));
+			ASSERT_TRUE(is(self->buf, len, i));
+		}
+	}
+	for (k = 0; k < 2; k++) {
+		ASSERT_TRUE(hps_done(&call[k]));
+		EXPECT_EQ(count, call[k].ret);
+	}
+}
+
+TEST_F(seqpacket, trunc)
+{
+	int flags;
+
+	ASSERT_EQ(1000, put(self->c, self->buf, 1000, 1, 0));
+	ASSERT_EQ(100000, put(self->c, self->buf, 100000, 2, 0));
+	ASSERT_EQ(50, put(self->c, self->buf, 50, 3, 0));
+	EXPECT_EQ(10, get(self->s, self->buf, 10, 0, &flags));
+	EXPECT_TRUE(is(self->buf, 10, 1));
+	EXPECT_EQ(MSG_TRUNC, flags);
+	EXPECT_EQ(100000, get(self->s, self->buf, 70000, MSG_TRUNC, &flags));
+	EXPECT_TRUE(is(self->buf, 70000, 2));
+	EXPECT_EQ(MSG_TRUNC, flags & MSG_TRUNC);
+	EXPECT_EQ(50, get(self->s, self->buf, 50, MSG_TRUNC, &flags));
+	EXPECT_TRUE(is(self->buf, 50, 3));
+	EXPECT_EQ(0, flags & MSG_TRUNC);
+}
+
+TEST_F(seqpacket, peek)
+{
+	int flags, i;
+
+	ASSERT_EQ(70000, put(self->c, self->buf, 70000, 1, 0));
+	ASSERT_EQ(50, put(self->c, self->buf, 50, 2, 0));
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(70000, get(self->s, self->buf, LARGE, MSG_PEEK, &flags));
+		EXPECT_TRUE(is(self->buf, 70000, 1));
+		EXPECT_EQ(0, flags & MSG_TRUNC);
+	}
+	EXPECT_EQ(70000, get(self->s, self->buf, 10, MSG_PEEK | MSG_TRUNC, &flags));
+	EXPECT_EQ(MSG_TRUNC, flags & MSG_TRUNC);
+	EXPECT_EQ(70000, get(self->s, self->buf, LARGE, 0, &flags));
+	EXPECT_TRUE(is(self->buf, 70000, 1));
+	EXPECT_EQ(50, get(self->s, self->buf, LARGE, MSG_PEEK, &flags));
+	EXPECT_EQ(50, get(self->s, self->buf, LARGE, 0, &flags));
+	EXPECT_TRUE(is(self->buf, 50, 2));
+}
+
+TEST_F(seqpacket, empty)
+{
+	int flags;
+
+	ASSERT_EQ(0, send(self->c, "", 0, 0));
+	ASSERT_EQ(5, put(self->c, self->buf, 5, 1, 0));
+	EXPECT_EQ(POLLIN, hps_wait(self->s, POLLIN));
+	EXPECT_EQ(0, get(self->s, self->buf, 10, 0, &flags));
+	EXPECT_EQ(5, get(self->s, self->buf, 10, 0, &flags));
+	EXPECT_TRUE(is(self->buf, 5, 1));
+}
+
+/* MSG_EOR comes with the message that was sent with it; AF_UNIX has no such thing. */
+TEST_F(seqpacket, eor)
+{
+	int flags, want = variant->rdma ? MSG_EOR : 0;
+
+	ASSERT_EQ(5, put(self->c, self->buf, 5, 1, 0));
+	ASSERT_EQ(70000, put(self->c, self->buf, 70000, 2, MSG_EOR));
+	ASSERT_EQ(5, put(self->c, self->buf, 5, 3, MSG_MORE));
+	EXPECT_EQ(5, get(self->s, self->buf, LARGE, 0, &flags));
+	EXPECT_EQ(0, flags);
+	EXPECT_EQ(70000, get(self->s, self->buf, LARGE, 0, &flags));
+	EXPECT_EQ(want, flags);
+	EXPECT_EQ(5, get(self->s, self->buf, LARGE, 0, &flags));
+	EXPECT_EQ(0, flags);
+}
+
+TEST_F(seqpacket, vectors)
+{
+	struct iovec from[3] = { { "abc", 3 }, { "", 0 }, { "defgh", 5 } };
+	struct iovec to[2] = { { self->buf, 2 }, { self->buf + 100, 100 } };
+	struct msghdr msg = { .msg_iov = from, .msg_iovlen = 3 };
+
+	ASSERT_EQ(8, sendmsg(self->c, &msg, 0));
+	msg.msg_iov = to;
+	msg.msg_iovlen = 2;
+	EXPECT_EQ(8, recvmsg(self->s, &msg, MSG_WAITALL));
+	EXPECT_EQ(0, memcmp("ab", self->buf, 2));
+	EXPECT_EQ(0, memcmp("cdefgh", self->buf + 100, 6));
+}
+
+TEST_F(seqpacket, waiting)
+{
+	struct hps_call call = {
+		.fn = hps_recv_call, .fd = self->s, .buf = self->buf, .len = LARGE,
+	};
+	struct timeval tv = { .tv_usec = 100000 };
+
+	EXPECT_ERRNO(EAGAIN, recv(self->s, self->buf, 10, MSG_DONTWAIT));
+	EXPECT_POLL(POLLOUT, self->s);
+	hps_block(&call);
+	ASSERT_EQ(70000, put(self->c, self->buf + LARGE / 2, 70000, 1, 0));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(70000, call.ret);
+	EXPECT_TRUE(is(self->buf, 70000, 1));
+	EXPECT_POLL(POLLOUT, self->s);
+	ASSERT_OK(setsockopt(self->s, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
+	EXPECT_ERRNO(EAGAIN, recv(self->s, self->buf, 10, 0));
+}
+
+TEST_F(seqpacket, ends)
+{
+	ASSERT_EQ(5, put(self->c, self->buf, 5, 1, 0));
+	ASSERT_OK(shutdown(self->c, SHUT_WR));
+	EXPECT_ERRNO(EPIPE, put(self->c, self->buf, 5, 1, 0));
+	EXPECT_EQ(5, recv(self->s, self->buf, 10, 0));
+	EXPECT_EQ(0, recv(self->s, self->buf, 10, 0));
+	EXPECT_EQ(0, recv(self->s, self->buf, 10, 0));
+	ASSERT_EQ(5, put(self->s, self->buf, 5, 2, 0));
+	ASSERT_OK(close(self->s));
+	EXPECT_EQ(5, recv(self->c, self->buf, 10, 0));
+	EXPECT_TRUE(is(self->buf, 5, 2));
+	EXPECT_EQ(0, recv(self->c, self->buf, 10, 0));
+}
+
+TEST_F(seqpacket, not_supported)
+{
+	EXPECT_ERRNO(EOPNOTSUPP, send(self->c, "x", 1, MSG_OOB));
+	EXPECT_ERRNO(EOPNOTSUPP, recv(self->s, self->buf, 1, MSG_OOB));
+	EXPECT_EQ(1, put(self->c, self->buf, 1, 1, 0));
+	EXPECT_EQ(POLLIN, hps_wait(self->s, POLLIN));
+}
+
+/* A bad address costs the message that was to go there, and only that. */
+TEST_F(seqpacket, fault)
+{
+	ASSERT_EQ(5, put(self->c, self->buf, 5, 1, 0));
+	ASSERT_EQ(5, put(self->c, self->buf, 5, 2, 0));
+	EXPECT_ERRNO(EFAULT, send(self->c, hps_unmapped(), 70000, 0));
+	ASSERT_EQ(5, put(self->c, self->buf, 5, 3, 0));
+	EXPECT_ERRNO(EFAULT, recv(self->s, hps_unmapped(), 5, 0));
+	EXPECT_EQ(5, recv(self->s, self->buf, 10, 0));
+	EXPECT_TRUE(is(self->buf, 5, 2));
+	EXPECT_EQ(5, recv(self->s, self->buf, 10, 0)) TH_LOG("errno %d", errno);
+	EXPECT_TRUE(is(self->buf, 5, 3));
+	EXPECT_ERRNO(EAGAIN, recv(self->s, self->buf, 10, MSG_DONTWAIT));
+	EXPECT_EQ(0, hps_poll(self->s, POLLIN, 0));
+}
+
+/* Half of a message that has gone out when its memory comes to an end is taken back. */
+TEST_F(seqpacket, fault_in_the_middle)
+{
+	const size_t page = getpagesize(), good = 16 * page;
+	char *mem = mmap(NULL, good + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+	struct iovec iov[2] = { { mem, good }, { mem + good, page } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+
+	ASSERT_NE(MAP_FAILED, mem);
+	ASSERT_OK(mprotect(mem + good, page, PROT_NONE));
+	EXPECT_ERRNO(EFAULT, sendmsg(self->c, &msg, 0));
+	EXPECT_ERRNO(EFAULT, sendmsg(self->c, &msg, MSG_DONTWAIT));
+	EXPECT_ERRNO(EAGAIN, recv(self->s, self->buf, LARGE, MSG_DONTWAIT));
+	ASSERT_EQ(5, put(self->c, self->buf, 5, 3, 0));
+	EXPECT_EQ(5, recv(self->s, self->buf, LARGE, 0));
+	EXPECT_TRUE(is(self->buf, 5, 3));
+}
+
+TEST_F(seqpacket, how_much)
+{
+	ASSERT_EQ(1000, put(self->c, self->buf, 1000, 1, 0));
+	ASSERT_EQ(5, put(self->c, self->buf, 5, 2, 0));
+	ASSERT_TRUE(hps_until_inq(self->s, 1000));
+	EXPECT_EQ(1000, recv(self->s, self->buf, LARGE, 0));
+	EXPECT_TRUE(hps_until_inq(self->s, 5));
+}
+
+/* Until nobody takes any more; what was taken comes. */
+TEST_F(seqpacket, full)
+{
+	int sent, got;
+
+	for (sent = 0;; sent++) {
+		if (put(self->c, self->buf, 20000, sent, MSG_DONTWAIT) < 0) {
+			ASSERT_EQ(EAGAIN, errno);
+			if (!hps_poll(self->c, POLLOUT, 100 * hps_slow()))
+				break;
+			sent--;
+		}
+	}
+	EXPECT_LT(3, sent);
+	for (got = 0; got < sent; got++) {
+		ASSERT_EQ(20000, recv(self->s, self->buf, LARGE, 0));
+		ASSERT_TRUE(is(self->buf, 20000, got));
+	}
+	EXPECT_EQ(POLLOUT, hps_wait(self->c, POLLOUT));
+	EXPECT_ERRNO(EAGAIN, recv(self->s, self->buf, LARGE, MSG_DONTWAIT));
+}
+
+TEST_F(seqpacket, too_large)
+{
+	hps_buffers(self->c, 65536);
+	EXPECT_ERRNO(EMSGSIZE, put(self->c, self->buf, LARGE, 1, MSG_DONTWAIT));
+	EXPECT_EQ(10, put(self->c, self->buf, 10, 1, 0));
+	EXPECT_EQ(10, recv(self->s, self->buf, LARGE, 0));
+}
+
+static long send_large(struct hps_call *call)
+{
+	char *buf = hps_memory(call->len);
+	long n = put(call->fd, buf, call->len, call->arg, 0);
+
+	munmap(buf, call->len);
+	return n;
+}
+
+static const char * const how[] = { "off", "auto", "wait", "protect" };
+
+/* Larger than all buffers, and to be read by one call. */
+TEST_F(seqpacket, large)
+{
+	struct hps_call call = { .fn = send_large, .fd = self->c, .len = LARGE, .arg = 1 };
+	int i, flags;
+
+	if (!variant->rdma)
+		SKIP(return, "AF_UNIX takes no message that is larger than SO_SNDBUF");
+	for (i = 0; i < 4; i++) {
+		ASSERT_TRUE(hps_set_zcopy(how[i]));
+		ASSERT_OK(hps_pair(&self->t, &call.fd, &self->s));
+		hps_start(&call);
+		ASSERT_EQ(LARGE, get(self->s, self->buf, LARGE, 0, &flags));
+		EXPECT_EQ(0, flags);
+		EXPECT_TRUE(is(self->buf, LARGE, 1));
+		ASSERT_TRUE(hps_done(&call));
+		EXPECT_EQ(LARGE, call.ret);
+
+		hps_start(&call);
+		EXPECT_EQ(LARGE, get(self->s, self->buf, LARGE / 3, MSG_TRUNC, &flags));
+		EXPECT_EQ(MSG_TRUNC, flags);
+		EXPECT_TRUE(is(self->buf, LARGE / 3, 1));
+		ASSERT_TRUE(hps_done(&call));
+		ASSERT_EQ(5, put(call.fd, self->buf, 5, 2, 0));
+		EXPECT_EQ(5, recv(self->s, self->buf, LARGE, 0));
+	}
+}
+
+/* Who may not wait gets one whole that SO_RCVBUF has room for, and is not told before. */
+TEST_F(seqpacket, large_polled)
+{
+	const int size = 1 << 20;
+	struct hps_call call = { .fn = send_large, .len = size, .arg = 1 };
+	int i, s, n, flags;
+
+	if (!variant->rdma)
+		SKIP(return, "AF_UNIX takes no message that is larger than SO_SNDBUF");
+	for (i = 0; i < 4; i++) {
+		struct hps_addr at;
+		int l = hps_listen(&self->t, 1, &at);
+
+		ASSERT_TRUE(hps_set_zcopy(how[i]));
+		ASSERT_OK(hps_set(l, SOL_SOCKET, SO_RCVBUFFORCE, 2 << 20));
+		call.fd = hps_dial(&self->t, at);
+		ASSERT_OK(call.fd);
+		s = hps_accept(l);
+		ASSERT_OK(s);
+		hps_start(&call);
+		do {
+			ASSERT_EQ(POLLIN, hps_wait(s, POLLIN));
+			n = get(s, self->buf, LARGE, MSG_DONTWAIT, &flags);
+		} while (n < 0 && errno == EAGAIN);
+		EXPECT_EQ(size, n) TH_LOG("zcopy %s", how[i]);
+		EXPECT_EQ(0, flags);
+		EXPECT_TRUE(is(self->buf, size, 1));
+		ASSERT_TRUE(hps_done(&call));
+		close(l);
+		close(s);
+		close(call.fd);
+	}
+}
+
+/* One that it has not is had in parts: nothing is lost, and nobody has to wait. */
+TEST_F(seqpacket, parts)
+{
+	struct hps_call call = { .fn = send_large, .fd = self->c, .len = LARGE, .arg = 1 };
+	int n, flags, parts = 0, total = 0;
+
+	if (!variant->rdma)
+		SKIP(return, "AF_UNIX takes no message that is larger than SO_SNDBUF");
+	hps_start(&call);
+	do {
+		ASSERT_EQ(POLLIN, hps_wait(self->s, POLLIN));
+		n = get(self->s, self->buf + total, LARGE - total, MSG_DONTWAIT, &flags);
+		if (n < 0) {
+			ASSERT_EQ(EAGAIN, errno);
+			flags = MSG_MORE;
+			continue;
+		}
+		total += n;
+		parts++;
+	} while (flags & MSG_MORE);
+	EXPECT_LT(1, parts);
+	EXPECT_EQ(LARGE, total);
+	EXPECT_TRUE(is(self->buf, LARGE, 1));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_ERRNO(EAGAIN, recv(self->s, self->buf, LARGE, MSG_DONTWAIT));
+}
+
+TEST_F(seqpacket, split)
+{
+	int flags;
+
+	if (!variant->rdma)
+		SKIP(return, "an option of AF_HPSOCK");
+	EXPECT_ERRNO(EINVAL, hps_set(self->s, SOL_HPSOCK, HPSOCK_SPLIT, 2));
+	ASSERT_OK(hps_set(self->s, SOL_HPSOCK, HPSOCK_SPLIT, 1));
+	EXPECT_EQ(1, hps_opt(self->s, SOL_HPSOCK, HPSOCK_SPLIT));
+	ASSERT_EQ(1000, put(self->c, self->buf, 1000, 1, MSG_EOR));
+	ASSERT_EQ(10, put(self->c, self->buf, 10, 2, 0));
+	EXPECT_EQ(400, get(self->s, self->buf, 400, 0, &flags));
+	EXPECT_EQ(MSG_MORE, flags);
+	EXPECT_POLL(POLLIN | POLLOUT, self->s);
+	EXPECT_EQ(400, get(self->s, self->buf + 400, 400, 0, &flags));
+	EXPECT_EQ(MSG_MORE, flags);
+	EXPECT_EQ(200, get(self->s, self->buf + 800, 400, 0, &flags));
+	EXPECT_EQ(MSG_EOR, flags);
+	EXPECT_TRUE(is(self->buf, 1000, 1));
+	EXPECT_EQ(10, get(self->s, self->buf, 10, 0, &flags));
+	EXPECT_EQ(0, flags);
+}
+
+/* A sender that is interrupted in the middle has sent nothing. */
+TEST_F(seqpacket, interrupted)
+{
+	struct hps_call call = { .fn = send_large, .fd = self->c, .len = LARGE, .arg = 1 };
+	int flags;
+
+	if (!variant->rdma)
+		SKIP(return, "AF_UNIX takes no message that is larger than SO_SNDBUF");
+	hps_catch(SIGUSR1, 0);
+	hps_block(&call);
+	hps_interrupt(&call);
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(-1, call.ret);
+	EXPECT_EQ(EINTR, call.err);
+	ASSERT_EQ(1000, put(self->c, self->buf, 1000, 2, 0));
+	EXPECT_EQ(1000, get(self->s, self->buf, LARGE, 0, &flags));
+	EXPECT_TRUE(is(self->buf, 1000, 2));
+}
+
+/* Who has read some of such a message is told that there is no more of it. */
+TEST_F(seqpacket, interrupted_in_parts)
+{
+	struct hps_call call = { .fn = send_large, .fd = self->c, .len = LARGE, .arg = 1 };
+	int n, flags;
+
+	if (!variant->rdma)
+		SKIP(return, "AF_UNIX takes no message that is larger than SO_SNDBUF");
+	hps_catch(SIGUSR1, 0);
+	hps_start(&call);
+	do {
+		ASSERT_EQ(POLLIN, hps_wait(self->s, POLLIN));
+		n = get(self->s, self->buf, 100, MSG_DONTWAIT, &flags);
+	} while (n < 0 && errno == EAGAIN);
+	/* That was all that there was room for; the rest of it is lost. */
+	if (!(flags & MSG_MORE))
+		SKIP(return, "the message was complete");
+	hps_until_blocked(call.tid);
+	hps_interrupt(&call);
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(EINTR, call.err);
+	do {
+		n = recv(self->s, self->buf, LARGE, 0);
+	} while (n > 0);
+	EXPECT_EQ(EBADMSG, errno);
+	ASSERT_EQ(1000, put(self->c, self->buf, 1000, 2, 0));
+	EXPECT_EQ(1000, get(self->s, self->buf, LARGE, 0, &flags));
+	EXPECT_TRUE(is(self->buf, 1000, 2));
+}
+
+/* Several at either end: messages stay whole. */
+TEST_F_TIMEOUT(seqpacket, threads, 60 * hps_slow())
+{
+	struct hps_call from[4] = {}, to[4] = {};
+	int i, k, size;
+
+	if (!variant->rdma)
+		SKIP(return, "AF_UNIX takes no message that is larger than SO_SNDBUF");
+	hps_buffers(self->c, 65536);
+	for (k = 0; k < 6; k++) {
+		size = k % 2 ? 30000 : 700000;
+		for (i = 0; i < 4; i++) {
+			to[i] = (struct hps_call){ .fn = hps_recv_call, .fd = self->s,
+						   .buf = self->buf + i * (LARGE / 4),
+						   .len = LARGE / 4 };
+			from[i] = (struct hps_call){ .fn = send_large, .fd = self->c,
+						     .len = size, .arg = i };
+			hps_start(&to[i]);
+			hps_start(&from[i]);
+		}
+		for (i = 0; i < 4; i++) {
+			ASSERT_TRUE(hps_done(&from[i]));
+			EXPECT_EQ(size, from[i].ret);
+			ASSERT_TRUE(hps_done(&to[i]));
+			ASSERT_EQ(size, to[i].ret) TH_LOG("errno %d", to[i].err);
+			EXPECT_TRUE(is(to[i].buf, size, 0) || is(to[i].buf, size, 1) ||
+				    is(to[i].buf, size, 2) || is(to[i].buf, size, 3));
+		}
+	}
+}
+
+/* A stream socket's ports are others. */
+TEST_F(seqpacket, ports)
+{
+	struct hps t = self->t;
+	struct hps_addr at;
+	int l, fd;
+
+	if (!variant->rdma)
+		SKIP(return, "AF_UNIX has no ports");
+	l = hps_listen(&self->t, 4, &at);
+	ASSERT_OK(l);
+	t.type = SOCK_STREAM;
+	EXPECT_ERRNO(ECONNREFUSED, hps_dial(&t, at));
+	fd = hps_bound(&t, 0, at);
+	ASSERT_OK(fd);
+	ASSERT_OK(listen(fd, 1));
+	EXPECT_OK(hps_dial(&t, at));
+	EXPECT_OK(hps_dial(&self->t, at));
+	EXPECT_EQ(SOCK_STREAM, hps_opt(hps_accept(fd), SOL_SOCKET, SO_TYPE));
+	EXPECT_EQ(SOCK_SEQPACKET, hps_opt(hps_accept(l), SOL_SOCKET, SO_TYPE));
+	EXPECT_ERRNO(EPROTONOSUPPORT, socket(t.domain, SOCK_SEQPACKET, IPPROTO_TCP));
+	EXPECT_ERRNO(EOPNOTSUPP, hps_set(fd, SOL_HPSOCK, HPSOCK_SPLIT, 1));
+}
+
+/* The peer's end in the middle of a message is an end, and no message. */
+TEST_F(seqpacket, peer_gone)
+{
+	struct hps_call call = { .fn = send_large, .fd = self->c, .len = LARGE, .arg = 1 };
+
+	if (!variant->rdma)
+		SKIP(return, "AF_UNIX takes no message that is larger than SO_SNDBUF");
+	hps_block(&call);
+	ASSERT_OK(hps_reset(self->s));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(-1, call.ret);
+	EXPECT_TRUE(call.err == ECONNRESET || call.err == EPIPE) TH_LOG("error %d", call.err);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,1106 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sends that the peer reads from where they are: by a promise (MSG_ZEROCOPY, where pages
+ * cannot be protected, as in User Mode Linux), or with their pages protected, while
+ * the program may do with its memory what it likes. What arrives is what was there when
+ * send() returned; and a reader, whatever it asks for, sees what it would see of TCP.
+ */
+#include "hps_test.h"
+
+#include <limits.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#define MIB (1 << 20)
+
+/*
+ * Some devices are asked to read only who insists on it when it connects. TCP gets room
+ * for what is sent before anybody reads.
+ */
+static int insisting_pair(const struct hps *t, int *client, int *server)
+{
+	bool ok = !t->rdma || hps_set_zcopy("protect");
+	int err = hps_pair(t, client, server);
+
+	if (!ok || err)
+		return -1;
+	if (t->rdma)
+		return hps_set_zcopy("auto") ? 0 : -1;
+	return hps_set(*client, SOL_SOCKET, SO_SNDBUFFORCE, 2 * MIB) ||
+	       hps_set(*server, SOL_SOCKET, SO_SNDBUFFORCE, 2 * MIB) ? -1 : 0;
+}
+
+FIXTURE(lend) {
+	struct hps t;
+	int c, s;
+};
+
+HPS_VARIANTS(lend);
+
+FIXTURE_SETUP(lend)
+{
+	hps_init(&self->t, variant->rdma, variant->af);
+	ASSERT_OK(insisting_pair(&self->t, &self->c, &self->s));
+}
+
+FIXTURE_TEARDOWN(lend) { }
+
+static _Alignas(4096) uint8_t in[4 * MIB];
+
+/* Can pages be protected here? Otherwise a send is copied, and no less right. */
+static bool protects(const struct hps *t)
+{
+	return t->rdma && hps_stat("protect_works") == 1;
+}
+
+/* Protect, whatever becomes of the pages. */
+static int protect(const struct hps *t, int fd)
+{
+	return t->rdma ? hps_set(fd, SOL_HPSOCK, HPSOCK_ZCOPY, HPSOCK_ZCOPY_PROTECT) : 0;
+}
+
+static int waits(const struct hps *t, int fd)
+{
+	return t->rdma ? hps_set(fd, SOL_HPSOCK, HPSOCK_ZCOPY, HPSOCK_ZCOPY_WAIT) : 0;
+}
+
+/* Promise, where that is what lends. Completions are not read. */
+static int promise(const struct hps *t, int fd)
+{
+	if (!t->rdma)
+		return 0;
+	return hps_zerocopy(t, fd);
+}
+
+static int promised(const struct hps *t)
+{
+	return t->rdma ? MSG_ZEROCOPY : 0;
+}
+
+/* All of @len bytes, byte i being byte @at + i of the stream @seed. */
+static bool send_all(int fd, const void *buf, size_t len, int flags)
+{
+	ssize_t n;
+
+	for (; len; len -= n, buf = (const uint8_t *)buf + n) {
+		n = send(fd, buf, len, flags);
+		if (n < 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The @len bytes at @out, which are sent from @at of stream 1 on and written to at once,
+ * arrive as they were
+ */
+static bool arrives(int from, int to, uint8_t *out, size_t len, uint64_t at)
+{
+	hps_fill(out, len, at, 1);
+	if (!send_all(from, out, len, 0))
+		return false;
+	memset(out, 0xee, len);
+	return hps_pull_at(to, at, len, len, 1) == (int64_t)len;
+}
+
+/* Has it been as many bytes that were lent, since @before? */
+static bool lent(const struct hps *t, long before, long bytes)
+{
+	return !t->rdma || hps_stat("tx_lent") - before == bytes;
+}
+
+/* Everything that was protected for anybody is given back. */
+static bool nothing_held(const struct hps *t)
+{
+	int64_t end = hps_now() + hps_deadline();
+
+	while (t->rdma && hps_stat("protect_holds") && hps_now() < end)
+		hps_poll(-1, 0, 10);
+	return !t->rdma || !hps_stat("protect_holds");
+}
+
+static long pull_call(struct hps_call *call)
+{
+	return hps_pull(call->fd, call->len, call->arg, 1);
+}
+
+static long push_call(struct hps_call *call)
+{
+	return send_all(call->fd, call->buf, call->len, call->arg);
+}
+
+TEST_F(lend, one)
+{
+	struct hps_call call = { .fn = pull_call, .fd = self->s, .len = MIB, .arg = MIB };
+	long before = hps_stat("tx_lent"), placed = hps_stat("rx_placed");
+	uint8_t *out = hps_memory(MIB);
+
+	ASSERT_OK(promise(&self->t, self->c));
+	hps_fill(out, MIB, 0, 1);
+	hps_start(&call);
+	ASSERT_TRUE(send_all(self->c, out, MIB, promised(&self->t)));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(MIB, call.ret);
+	EXPECT_TRUE(lent(&self->t, before, MIB));
+	/* The reader was there, with a large buffer. */
+	if (self->t.rdma) {
+		EXPECT_LT(0, hps_stat("rx_placed") - placed);
+	}
+}
+
+/* send() returns, the buffer is written to at once, and then it is read. */
+TEST_F(lend, scribble)
+{
+	enum { LEN = 256 << 10 };
+	long before = hps_stat("tx_lent");
+	uint8_t *out = hps_memory(LEN);
+	int i;
+
+	ASSERT_OK(protect(&self->t, self->c));
+	for (i = 0; i < 8; i++) {
+		ASSERT_TRUE(arrives(self->c, self->s, out, LEN, (uint64_t)i * LEN));
+		/* And the program has what it wrote. */
+		EXPECT_EQ(0xee, out[0]);
+		EXPECT_EQ(0xee, out[LEN - 1]);
+	}
+	if (protects(&self->t)) {
+		EXPECT_TRUE(lent(&self->t, before, 8 * LEN));
+	}
+	EXPECT_TRUE(nothing_held(&self->t));
+}
+
+struct scribbler {
+	pthread_t thread;
+	atomic_bool stop;
+	uint8_t *at;
+	size_t len;
+};
+
+static void *scribble_thread(void *arg)
+{
+	struct scribbler *s = arg;
+	uint64_t state = 1;
+
+	while (!s->stop)
+		s->at[hps_random(&state) % s->len] = 0xee;
+	return NULL;
+}
+
+/* Another thread writes to what was sent, all the time. */
+TEST_F(lend, thread_scribbles)
+{
+	enum { LEN = 192 << 10, ROUNDS = 40 };
+	struct hps_call call = { .fn = pull_call, .fd = self->s, .len = LEN * ROUNDS,
+				 .arg = 100000 };
+	struct scribbler s[2];
+	uint8_t *out[2];
+	int i;
+
+	ASSERT_OK(protect(&self->t, self->c));
+	hps_start(&call);
+	for (i = 0; i < 2; i++)
+		out[i] = hps_memory(LEN);
+	for (i = 0; i < ROUNDS; i++) {
+		struct scribbler *mine = &s[i % 2];
+
+		if (i >= 2) {
+			mine->stop = true;
+			pthread_join(mine->thread, NULL);
+		}
+		hps_fill(out[i % 2], LEN, (uint64_t)i * LEN, 1);
+		ASSERT_TRUE(send_all(self->c, out[i % 2], LEN, 0));
+		*mine = (struct scribbler){ .at = out[i % 2], .len = LEN };
+		ASSERT_EQ(0, pthread_create(&mine->thread, NULL, scribble_thread, mine));
+	}
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(LEN * ROUNDS, call.ret);
+	for (i = 0; i < 2; i++) {
+		s[i].stop = true;
+		pthread_join(s[i].thread, NULL);
+	}
+	EXPECT_TRUE(nothing_held(&self->t));
+}
+
+/* What a program may do to its memory before the peer reads. */
+static void undo_unmap(uint8_t *out, size_t len)
+{
+	munmap(out, len);
+}
+
+static void undo_remap(uint8_t *out, size_t len)
+{
+	uint8_t *moved = mremap(out, len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
+				hps_memory(2 * len));
+
+	memset(moved, 0xee, len);
+}
+
+static void undo_dontneed(uint8_t *out, size_t len)
+{
+	madvise(out, len, MADV_DONTNEED);
+	memset(out, 0xee, len);
+}
+
+static void undo_readonly(uint8_t *out, size_t len)
+{
+	mprotect(out, len, PROT_READ);
+}
+
+static void undo_fork(uint8_t *out, size_t len)
+{
+	pid_t pid = hps_fork();
+
+	if (!pid) {
+		memset(out, 0xdd, len);
+		_exit(0);
+	}
+	memset(out, 0xee, len);
+	hps_reap(pid);
+}
+
+TEST_F(lend, memory_gone)
+{
+	static void (*const undo[])(uint8_t *out, size_t len) = {
+		undo_unmap, undo_remap, undo_dontneed, undo_readonly, undo_fork,
+	};
+	enum { LEN = 128 << 10 };
+	unsigned int i;
+
+	ASSERT_OK(protect(&self->t, self->c));
+	for (i = 0; i < sizeof(undo) / sizeof(*undo); i++) {
+		uint8_t *out = hps_memory(LEN);
+
+		hps_fill(out, LEN, (uint64_t)i * LEN, 1);
+		ASSERT_TRUE(send_all(self->c, out, LEN, 0));
+		undo[i](out, LEN);
+		EXPECT_EQ(LEN, hps_pull_at(self->s, (uint64_t)i * LEN, LEN, LEN, 1))
+			TH_LOG("case %u", i);
+	}
+	EXPECT_TRUE(nothing_held(&self->t));
+}
+
+/* The process is gone, by itself or not, before anything is read. */
+TEST_F(lend, process_gone)
+{
+	enum { LEN = 512 << 10 };
+	int i, c, s, ready[2];
+	char byte;
+
+	for (i = 0; i < 3; i++) {
+		pid_t pid;
+
+		ASSERT_OK(insisting_pair(&self->t, &c, &s));
+		ASSERT_OK(protect(&self->t, c));
+		ASSERT_OK(pipe(ready));
+		pid = hps_fork();
+		if (!pid) {
+			uint8_t *out = hps_memory(LEN);
+
+			hps_fill(out, LEN, 0, 1);
+			byte = send_all(c, out, LEN, 0);
+			if (write(ready[1], &byte, 1) != 1 || !i)
+				_exit(0);
+			if (i == 1)
+				execl("/bin/true", "true", NULL);
+			pause();
+		}
+		close(c);
+		close(ready[1]);
+		ASSERT_EQ(1, read(ready[0], &byte, 1));
+		EXPECT_EQ(1, byte);
+		close(ready[0]);
+		if (i == 2) {
+			kill(pid, SIGKILL);
+		}
+		waitpid(pid, NULL, 0);
+		EXPECT_EQ(LEN, hps_pull(s, LEN, 65536, 1)) TH_LOG("case %d", i);
+		EXPECT_EQ(0, recv(s, in, 1, 0)) TH_LOG("case %d", i);
+		close(s);
+	}
+	EXPECT_TRUE(nothing_held(&self->t));
+}
+
+/* Any size, any place, read in any way. */
+TEST_F(lend, random)
+{
+	enum { SENDS = 60, MAX = 700 << 10 };
+	uint64_t state = 7, at = 0, got = 0;
+	uint8_t *out[4];
+	int i, how;
+
+	/* Nobody reads while this sends: room for all of it. */
+	ASSERT_OK(hps_set(self->c, SOL_SOCKET, SO_SNDBUFFORCE, 2 * MAX));
+	ASSERT_OK(protect(&self->t, self->c));
+	ASSERT_OK(promise(&self->t, self->c));
+	for (i = 0; i < 4; i++)
+		out[i] = hps_memory(MAX + 8192);
+	for (i = 0; i < SENDS; i++) {
+		size_t len = 1 + hps_random(&state) % MAX, off = hps_random(&state) % 8192;
+		uint8_t *from = out[i % 4] + off;
+
+		if (i % 3 == 0)
+			len = 1 + len % 3000;
+		hps_fill(from, len, at, 1);
+		/* A promise is kept: four sends later, this one was read. */
+		ASSERT_TRUE(send_all(self->c, from, len,
+				     hps_random(&state) % 2 ? promised(&self->t) : 0));
+		at += len;
+		while (got < at) {
+			size_t want = 1 + hps_random(&state) % MAX;
+			ssize_t n, seen;
+
+			how = hps_random(&state) % 8;
+			if (how == 0)
+				want = 1 + want % 5000;
+			if (how == 1) {
+				want = 1 + want % 200000;
+				seen = recv(self->s, in, want, MSG_PEEK);
+				ASSERT_LT(0, seen);
+				ASSERT_EQ(seen, hps_check(in, seen, got, 1));
+			}
+			if (how == 2) {
+				n = recv(self->s, NULL, want, MSG_TRUNC);
+				ASSERT_LT(0, n);
+				got += n;
+				continue;
+			}
+			if (how == 3 && want > at - got)
+				want = at - got;
+			off = hps_random(&state) % 4096;
+			n = recv(self->s, in + off, want, how == 3 ? MSG_WAITALL : 0);
+			ASSERT_LT(0, n);
+			ASSERT_EQ(n, hps_check(in + off, n, got, 1));
+			got += n;
+		}
+	}
+	EXPECT_EQ(0, hps_inq(self->s));
+}
+
+/* Pieces in one call: of mappings that can be protected, and of others. */
+TEST_F(lend, vectored)
+{
+	enum { PIECE = 80 << 10, PIECES = 6, LEN = PIECE * PIECES };
+	struct hps_call call = { .fn = pull_call, .fd = self->s, .len = LEN, .arg = 300000 };
+	struct iovec iov[PIECES];
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = PIECES };
+	int i;
+
+	ASSERT_OK(protect(&self->t, self->c));
+	for (i = 0; i < PIECES; i++) {
+		iov[i].iov_len = PIECE;
+		iov[i].iov_base = i % 2 ? hps_memory(PIECE) :
+				  mmap(NULL, PIECE, PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		hps_fill(iov[i].iov_base, PIECE, (uint64_t)i * PIECE, 1);
+	}
+	hps_start(&call);
+	ASSERT_EQ(LEN, sendmsg(self->c, &msg, 0));
+	for (i = 0; i < PIECES; i++)
+		memset(iov[i].iov_base, 0xee, PIECE);
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(LEN, call.ret);
+}
+
+/* Memory of @len bytes that consists of mappings of all kinds, filled with stream 1. */
+static uint8_t *patchwork(size_t len)
+{
+	enum { PATCH = 112 << 10 };
+	uint8_t *mem = hps_memory(len);
+	int fd = memfd_create("patchwork", 0);
+	size_t at;
+
+	hps_fill(mem, len, 0, 1);
+	if (fd < 0 || write(fd, mem, len) != (ssize_t)len)
+		abort();
+	/* Of the program's own is the first of four, and the third as far as it writes. */
+	for (at = PATCH; at < len; at += PATCH) {
+		int kind = at / PATCH % 4;
+
+		if (kind && mmap(mem + at, len - at < PATCH ? len - at : PATCH,
+				 kind == 3 ? PROT_READ : PROT_READ | PROT_WRITE,
+				 MAP_FIXED | (kind == 1 ? MAP_SHARED : MAP_PRIVATE), fd,
+				 at) == MAP_FAILED)
+			abort();
+		if (kind == 2)
+			mem[at + PATCH / 2] = mem[at + PATCH / 2];
+	}
+	close(fd);
+	return mem;
+}
+
+/* Cut into as many pieces as a call takes, at random. */
+static void cut(struct iovec *iov, uint8_t *mem, size_t len, uint64_t *state)
+{
+	size_t mean = len / IOV_MAX, n;
+	int i;
+
+	for (i = 0; i < IOV_MAX; i++, mem += n, len -= n) {
+		n = i == IOV_MAX - 1 ? len : 1 + hps_random(state) % (2 * mean);
+		if (n > len - (IOV_MAX - 1 - i))
+			n = len - (IOV_MAX - 1 - i);
+		iov[i] = (struct iovec){ mem, n };
+	}
+}
+
+static long sendmsg_call(struct hps_call *call)
+{
+	struct msghdr msg = { .msg_iov = call->buf, .msg_iovlen = IOV_MAX };
+
+	return sendmsg(call->fd, &msg, 0);
+}
+
+TEST_F(lend, patchwork)
+{
+	enum { LEN = 4 * MIB };
+	static struct iovec out[IOV_MAX], into[IOV_MAX];
+	struct hps_call call = { .fn = sendmsg_call, .fd = self->c, .buf = out };
+	struct msghdr msg = { .msg_iov = into, .msg_iovlen = IOV_MAX };
+	long before = hps_stat("tx_lent");
+	uint8_t *mem = patchwork(LEN);
+	uint64_t state = 1;
+
+	ASSERT_OK(protect(&self->t, self->c));
+	if (self->t.rdma) {
+		ASSERT_OK(hps_set(self->c, SOL_HPSOCK, HPSOCK_ZCOPY_THRESHOLD, 4096));
+	}
+	cut(out, mem, LEN, &state);
+	cut(into, in, LEN, &state);
+	hps_start(&call);
+	ASSERT_EQ(LEN, recvmsg(self->s, &msg, MSG_WAITALL));
+	EXPECT_EQ(LEN, hps_check(in, LEN, 0, 1));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(LEN, call.ret);
+	/* And all of it in one piece. */
+	call = (struct hps_call){ .fn = push_call, .fd = self->c, .buf = mem, .len = LEN };
+	hps_start(&call);
+	ASSERT_EQ(LEN, hps_pull(self->s, LEN, LEN, 1));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_TRUE(call.ret);
+	if (protects(&self->t)) {
+		EXPECT_LT(0, hps_stat("tx_lent") - before);
+	}
+	EXPECT_TRUE(nothing_held(&self->t));
+}
+
+/* A reader with pieces of memory, large and small. */
+TEST_F(lend, scattered)
+{
+	enum { LEN = MIB };
+	struct iovec iov[] = {
+		{ in, 100 }, { in + 5000, 70000 }, { in + 100001, 3 },
+		{ in + 200001, 600000 }, { in + MIB, LEN },
+	};
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 5 };
+	uint8_t *out = hps_memory(LEN);
+	struct hps_call call = { .fn = push_call, .fd = self->c, .buf = out, .len = LEN,
+				 .arg = promised(&self->t) };
+	uint64_t at = 0;
+	int i;
+
+	ASSERT_OK(protect(&self->t, self->c));
+	ASSERT_OK(promise(&self->t, self->c));
+	hps_fill(out, LEN, 0, 1);
+	hps_start(&call);
+	iov[4].iov_len = LEN - 100 - 70000 - 3 - 600000;
+	ASSERT_EQ(LEN, recvmsg(self->s, &msg, MSG_WAITALL));
+	for (i = 0; i < 5; at += iov[i++].iov_len)
+		EXPECT_EQ(iov[i].iov_len, hps_check(iov[i].iov_base, iov[i].iov_len, at, 1))
+			TH_LOG("piece %d", i);
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_TRUE(call.ret);
+}
+
+/* Nobody reads: the bytes come all the same, as far as SO_RCVBUF goes, and the close. */
+TEST_F(lend, nobody_reads)
+{
+	enum { LEN = 32 << 10 };
+	long before = hps_stat("rx_fetched");
+	uint8_t *out = hps_memory(LEN);
+
+	if (self->t.rdma) {
+		ASSERT_OK(hps_set(self->c, SOL_HPSOCK, HPSOCK_ZCOPY_THRESHOLD, LEN));
+	}
+	ASSERT_OK(promise(&self->t, self->c));
+	hps_fill(out, LEN, 0, 1);
+	ASSERT_TRUE(send_all(self->c, out, LEN, promised(&self->t)));
+	ASSERT_TRUE(hps_until_inq(self->s, LEN));
+	EXPECT_TRUE(hps_until_outq(self->c, 0));
+	if (self->t.rdma) {
+		EXPECT_EQ(LEN, hps_stat("rx_fetched") - before);
+	}
+	EXPECT_EQ(LEN, hps_inq(self->s));
+	ASSERT_OK(close(self->c));
+	EXPECT_EQ(LEN, hps_pull(self->s, INT64_MAX, MIB, 1));
+	EXPECT_EQ(0, errno);
+}
+
+/* close() says nothing of what was lent, and all of it comes. */
+TEST_F(lend, close_then_read)
+{
+	enum { LEN = 480 << 10 };
+	uint8_t *out = hps_memory(LEN);
+
+	ASSERT_OK(protect(&self->t, self->c));
+	hps_fill(out, LEN, 0, 1);
+	ASSERT_TRUE(send_all(self->c, out, LEN, 0));
+	ASSERT_EQ(1000, hps_pull(self->s, 1000, 1000, 1));
+	ASSERT_OK(close(self->c));
+	munmap(out, LEN);
+	EXPECT_EQ(LEN - 1000, hps_pull_at(self->s, 1000, INT64_MAX, 300000, 1));
+	EXPECT_EQ(0, errno);
+	EXPECT_TRUE(nothing_held(&self->t));
+}
+
+/* Both send, and only then read. */
+TEST_F(lend, both_send)
+{
+	enum { LEN = 480 << 10 };
+	uint8_t *out[2] = { hps_memory(LEN), hps_memory(LEN) };
+	int fd[2] = { self->c, self->s }, i;
+
+	for (i = 0; i < 2; i++) {
+		ASSERT_OK(protect(&self->t, fd[i]));
+		hps_fill(out[i], LEN, 0, i);
+		ASSERT_TRUE(send_all(fd[i], out[i], LEN, 0));
+		memset(out[i], 0xee, LEN);
+	}
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(LEN, hps_pull(fd[i], LEN, LEN, !i));
+}
+
+/* The same with much more than a peer keeps for its reader, in each way there is. */
+TEST_F_TIMEOUT(lend, both_send_much, 100 * hps_slow())
+{
+	/* An emulated computer takes a second for each. */
+	const size_t len = hps_slow() < 10 ? 16 * MIB : 4 * MIB;
+	int (*const way[])(const struct hps *, int) = { protect, waits, promise };
+	uint8_t *out[2] = { hps_memory(len), hps_memory(len) };
+	int fd[2] = { self->c, self->s }, i, k;
+
+	for (k = 0; k < 3; k++) {
+		for (i = 0; i < 2; i++) {
+			ASSERT_OK(hps_set(fd[i], SOL_SOCKET, SO_SNDBUFFORCE, 64 * MIB));
+			ASSERT_OK(way[k](&self->t, fd[i]));
+			hps_fill(out[i], len, k * len, i);
+			ASSERT_EQ(len, send(fd[i], out[i], len, k == 2 ? promised(&self->t) : 0));
+			/* What was promised is left alone. */
+			if (k < 2)
+				memset(out[i], 0xee, len);
+		}
+		for (i = 0; i < 2; i++) {
+			ASSERT_EQ(len, hps_pull_at(fd[i], k * len, len, MIB, !i));
+		}
+	}
+	EXPECT_TRUE(nothing_held(&self->t));
+}
+
+/* The reader is gone with what it has not read. */
+TEST_F(lend, reader_gone)
+{
+	enum { LEN = 512 << 10 };
+	uint8_t *out = hps_memory(LEN);
+
+	ASSERT_OK(protect(&self->t, self->c));
+	hps_fill(out, LEN, 0, 1);
+	ASSERT_TRUE(send_all(self->c, out, LEN, 0));
+	ASSERT_EQ(1, hps_pull(self->s, 1, 1, 1));
+	ASSERT_OK(close(self->s));
+	EXPECT_TRUE(hps_wait(self->c, POLLERR) & POLLERR);
+	EXPECT_EQ(ECONNRESET, hps_error(self->c));
+	EXPECT_TRUE(nothing_held(&self->t));
+	memset(out, 0xee, LEN);
+}
+
+/* The sender is gone: what was not read is not to be had, however one asks. */
+TEST_F(lend, sender_gone)
+{
+	enum { LEN = 300000, FIRST = 1000 };
+	uint8_t *out = hps_memory(LEN);
+	int left;
+
+	/* TCP would have received it, and forgets all of it. */
+	if (!self->t.rdma)
+		return;
+	ASSERT_OK(promise(&self->t, self->c));
+	ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_RCVBUF, 4096));
+	hps_fill(out, LEN, 0, 1);
+	ASSERT_TRUE(send_all(self->c, out, FIRST, 0));
+	ASSERT_TRUE(send_all(self->c, out + FIRST, LEN - FIRST, promised(&self->t)));
+	ASSERT_TRUE(hps_until_inq(self->s, LEN));
+	ASSERT_OK(hps_reset(self->c));
+	ASSERT_TRUE(hps_wait(self->s, POLLERR) & POLLERR);
+	/* Before the reset goes, the kernel here may come for some of it. */
+	left = hps_inq(self->s);
+	EXPECT_LE(FIRST, left);
+	EXPECT_GT(LEN, left);
+	EXPECT_EQ(left, recv(self->s, in, LEN, MSG_PEEK));
+	EXPECT_EQ(left, recv(self->s, NULL, 2 * LEN, MSG_TRUNC));
+	EXPECT_ERRNO(ECONNRESET, recv(self->s, NULL, 2 * LEN, MSG_TRUNC));
+	EXPECT_EQ(0, recv(self->s, NULL, 2 * LEN, MSG_TRUNC));
+	EXPECT_EQ(0, hps_inq(self->s));
+}
+
+/* Who looks far ahead has what is before that fetched as well. */
+TEST_F(lend, peek_off)
+{
+	/* TCP has less room. */
+	size_t len = self->t.rdma ? 60000 : 10000, at = len * 3 / 2;
+	uint8_t *out = hps_memory(3 * len);
+	int i;
+
+	if (hps_set(self->s, SOL_SOCKET, SO_PEEK_OFF, at))
+		SKIP(return, "this kernel has no SO_PEEK_OFF for TCP");
+	if (self->t.rdma) {
+		ASSERT_OK(hps_set(self->c, SOL_HPSOCK, HPSOCK_ZCOPY_THRESHOLD, 32768));
+	}
+	ASSERT_OK(promise(&self->t, self->c));
+	hps_fill(out, 3 * len, 0, 1);
+	for (i = 0; i < 3; i++) {
+		ASSERT_TRUE(send_all(self->c, out + i * len, len, promised(&self->t)));
+	}
+	ASSERT_TRUE(hps_until_inq(self->s, 3 * len));
+	ASSERT_EQ(1000, recv(self->s, in, 1000, MSG_PEEK));
+	EXPECT_EQ(1000, hps_check(in, 1000, at, 1));
+	EXPECT_EQ(3 * len, hps_pull(self->s, 3 * len, len, 1));
+	ASSERT_TRUE(send_all(self->c, out, len, promised(&self->t)));
+	EXPECT_EQ(len, hps_pull(self->s, len, len, 1));
+}
+
+/* Two readers have all of it between them, each byte once. */
+static long count_call(struct hps_call *call)
+{
+	uint8_t *buf = call->buf;
+	long sum = 0;
+	ssize_t n, i;
+
+	while ((n = recv(call->fd, buf, call->len, 0)) > 0)
+		for (i = 0; i < n; i++)
+			sum += buf[i];
+	return n < 0 ? n : sum;
+}
+
+TEST_F(lend, two_readers)
+{
+	enum { LEN = 200 << 10, SENDS = 20 };
+	struct hps_call call[2];
+	uint8_t *out = hps_memory(LEN);
+	int i;
+
+	ASSERT_OK(protect(&self->t, self->c));
+	for (i = 0; i < 2; i++) {
+		call[i] = (struct hps_call){ .fn = count_call, .fd = self->s,
+					     .buf = in + i * MIB, .len = 90000 };
+		hps_start(&call[i]);
+	}
+	for (i = 0; i < SENDS; i++) {
+		memset(out, i + 1, LEN);
+		ASSERT_TRUE(send_all(self->c, out, LEN, 0));
+	}
+	ASSERT_OK(shutdown(self->c, SHUT_WR));
+	ASSERT_TRUE(hps_done(&call[0]));
+	ASSERT_TRUE(hps_done(&call[1]));
+	EXPECT_EQ((long)LEN * SENDS * (SENDS + 1) / 2, call[0].ret + call[1].ret);
+}
+
+/* Sender and reader of one socket do not wait for each other. */
+TEST_F(lend, echo)
+{
+	enum { LEN = 4 * MIB };
+	uint8_t *out = hps_memory(LEN), *back = hps_memory(MIB);
+	struct hps_call push = { .fn = push_call, .fd = self->c, .buf = out, .len = LEN };
+	struct hps_call pull = { .fn = pull_call, .fd = self->c, .len = LEN, .arg = 150000 };
+	ssize_t n;
+	int got;
+
+	ASSERT_OK(protect(&self->t, self->c));
+	ASSERT_OK(protect(&self->t, self->s));
+	hps_fill(out, LEN, 0, 1);
+	hps_start(&push);
+	hps_start(&pull);
+	for (got = 0; got < LEN; got += n) {
+		n = recv(self->s, back, MIB, 0);
+		ASSERT_LT(0, n);
+		ASSERT_TRUE(send_all(self->s, back, n, 0));
+	}
+	ASSERT_TRUE(hps_done(&push));
+	EXPECT_TRUE(push.ret);
+	ASSERT_TRUE(hps_done(&pull));
+	EXPECT_EQ(LEN, pull.ret);
+}
+
+/* A program that always writes too early is not lent for any more, for a while. */
+TEST_F(lend, auto_copies)
+{
+	enum { LEN = 128 << 10, SENDS = 40 };
+	long before = hps_stat("tx_lent"), bytes;
+	uint8_t *out = hps_memory(LEN);
+	int i;
+
+	for (i = 0; i < SENDS; i++) {
+		ASSERT_TRUE(arrives(self->c, self->s, out, LEN, (uint64_t)i * LEN));
+		ASSERT_TRUE(nothing_held(&self->t));
+	}
+	bytes = hps_stat("tx_lent") - before;
+	if (protects(&self->t)) {
+		EXPECT_LT(0, bytes);
+		EXPECT_GT(LEN * SENDS / 4, bytes);
+	}
+}
+
+/* And one that leaves its buffer alone always is, once it has sent a MiB. */
+TEST_F(lend, auto_lends)
+{
+	enum { LEN = 128 << 10, SENDS = 40, YOUNG = MIB / LEN };
+	long before = hps_stat("tx_lent");
+	uint8_t *out = hps_memory(LEN);
+	int i;
+
+	hps_fill(out, LEN, 0, 1);
+	for (i = 0; i < SENDS; i++) {
+		ASSERT_TRUE(send_all(self->c, out, LEN, 0));
+		ASSERT_EQ(LEN, hps_pull(self->s, LEN, LEN, 1));
+		/* It is seen how the first one goes before there are more. */
+		if (i == YOUNG) {
+			ASSERT_TRUE(nothing_held(&self->t));
+		}
+	}
+	if (protects(&self->t)) {
+		EXPECT_TRUE(lent(&self->t, before, LEN * (SENDS - YOUNG)));
+	}
+	EXPECT_TRUE(nothing_held(&self->t));
+}
+
+/* A send that waits for the peer to read it, and what disturbs it. TCP's just goes. */
+
+/* Without a reader. TCP would take for ever with such a window. */
+static int fetches_little(const struct hps *t, int fd)
+{
+	return t->rdma ? hps_set(fd, SOL_SOCKET, SO_RCVBUF, 4096) : 0;
+}
+
+/* Has the peer been offered so many bytes since? TCP cannot tell. */
+static bool offered(const struct hps *t, long before, long bytes)
+{
+	int64_t end = hps_now() + hps_deadline();
+
+	while (t->rdma && hps_stat("tx_lent") - before < bytes && hps_now() < end)
+		hps_poll(-1, 0, 10);
+	return !t->rdma || hps_stat("tx_lent") - before >= bytes;
+}
+
+/* Of any memory, which the program may write to as soon as it has it back. */
+TEST_F(lend, wait)
+{
+	enum { LEN = 4 * MIB, ROUNDS = 3 };
+	struct hps_call call = { .fn = pull_call, .fd = self->s, .len = LEN * ROUNDS,
+				 .arg = 300000 };
+	long before = hps_stat("tx_lent");
+	uint8_t *out = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int i;
+
+	ASSERT_OK(waits(&self->t, self->c));
+	hps_start(&call);
+	for (i = 0; i < ROUNDS; i++) {
+		hps_fill(out, LEN, (uint64_t)i * LEN, 1);
+		ASSERT_EQ(LEN, send(self->c, out, LEN, 0));
+		memset(out, 0xee, LEN);
+	}
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(LEN * ROUNDS, call.ret);
+	if (self->t.rdma) {
+		EXPECT_LT(LEN, hps_stat("tx_lent") - before);
+	}
+}
+
+/* Nobody reads: a send goes on as if there were nothing to be read. */
+TEST_F(lend, wait_in_vain)
+{
+	enum { LEN = 480 << 10 };
+	struct hps_call call = { .fn = pull_call, .fd = self->s, .len = LEN, .arg = 70000 };
+	long before = hps_stat("tx_lent"), back = hps_stat("tx_cancelled");
+	uint8_t *out = hps_memory(LEN);
+
+	ASSERT_OK(waits(&self->t, self->c));
+	ASSERT_OK(fetches_little(&self->t, self->s));
+	hps_fill(out, LEN, 0, 1);
+	ASSERT_TRUE(send_all(self->c, out, LEN, 0));
+	EXPECT_TRUE(offered(&self->t, before, LEN / 2));
+	if (self->t.rdma) {
+		EXPECT_LT(LEN / 4, hps_stat("tx_cancelled") - back);
+	}
+	memset(out, 0xee, LEN);
+	hps_start(&call);
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(LEN, call.ret);
+	ASSERT_EQ(1, send(self->c, "x", 1, 0));
+	ASSERT_EQ(1, recv(self->s, in, 1, 0));
+	EXPECT_EQ('x', in[0]);
+}
+
+static void nothing(int sig)
+{
+	(void)sig;
+}
+
+/*
+ * As much of it as send(2) says is in the stream, whatever disturbed it at which moment,
+ * and nothing more; then what the next one sends.
+ */
+TEST_F(lend, wait_disturbed)
+{
+	enum { LEN = 8 * MIB, ROUNDS = 12 };
+	struct sigaction act = { .sa_handler = nothing };
+	struct timeval no = {}, some = { .tv_usec = 100000 };
+	long before = hps_stat("tx_lent"), back = hps_stat("tx_cancelled");
+	uint8_t *out = hps_memory(LEN);
+	uint64_t at = 0;
+	int i;
+
+	ASSERT_OK(waits(&self->t, self->c));
+	sigaction(SIGUSR1, &act, NULL);
+	for (i = 0; i < ROUNDS; i++) {
+		struct hps_call call = { .fn = hps_send_call, .fd = self->c, .buf = out,
+					 .len = LEN };
+		long read = i * 20000;
+
+		hps_fill(out, LEN, at, 1);
+		ASSERT_OK(setsockopt(self->c, SOL_SOCKET, SO_SNDTIMEO, i % 2 ? &some : &no,
+				     sizeof(no)));
+		hps_block(&call);
+		ASSERT_EQ(read, hps_pull_at(self->s, at, read, 70000, 1));
+		/* Until it hears of it: a signal may come before it sleeps. */
+		while (!call.done) {
+			if (i % 2 == 0)
+				pthread_kill(call.thread, SIGUSR1);
+			hps_poll(-1, 0, 20);
+		}
+		ASSERT_TRUE(hps_done(&call));
+		memset(out, 0xee, LEN);
+		ASSERT_LT(0, call.ret);
+		EXPECT_EQ(call.ret - read, hps_pull_at(self->s, at + read, call.ret - read,
+						       300000, 1)) TH_LOG("round %d", i);
+		at += call.ret;
+	}
+	EXPECT_TRUE(hps_quiet(self->s, POLLIN));
+	if (self->t.rdma) {
+		EXPECT_LT(0, hps_stat("tx_lent") - before);
+		EXPECT_LT(0, hps_stat("tx_cancelled") - back);
+	}
+}
+
+/* Both wait for the other one. */
+TEST_F(lend, wait_both)
+{
+	enum { LEN = 480 << 10 };
+	uint8_t *out[2] = { hps_memory(LEN), hps_memory(LEN) };
+	int fd[2] = { self->c, self->s }, i;
+	struct hps_call call[2];
+
+	for (i = 0; i < 2; i++) {
+		ASSERT_OK(waits(&self->t, fd[i]));
+		hps_fill(out[i], LEN, 0, i);
+		call[i] = (struct hps_call){ .fn = hps_send_call, .fd = fd[i], .buf = out[i],
+					     .len = LEN };
+		hps_start(&call[i]);
+	}
+	for (i = 0; i < 2; i++) {
+		ASSERT_TRUE(hps_done(&call[i]));
+		EXPECT_EQ(LEN, call[i].ret);
+		memset(out[i], 0xee, LEN);
+	}
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(LEN, hps_pull(fd[i], LEN, LEN, !i));
+}
+
+/* Several threads send at once: nothing is lost, nothing comes twice. */
+TEST_F(lend, wait_threads)
+{
+	enum { LEN = 700000, THREADS = 3, ROUNDS = 8 };
+	struct hps_call call[THREADS], reader;
+	long sum = 0;
+	int i, k;
+
+	ASSERT_OK(waits(&self->t, self->c));
+	reader = (struct hps_call){ .fn = count_call, .fd = self->s, .buf = in, .len = 200000 };
+	hps_start(&reader);
+	for (k = 0; k < ROUNDS; k++) {
+		for (i = 0; i < THREADS; i++) {
+			uint8_t *out = hps_memory(LEN);
+
+			memset(out, 1 + i, LEN);
+			call[i] = (struct hps_call){ .fn = push_call, .fd = self->c, .buf = out,
+						     .len = LEN };
+			hps_start(&call[i]);
+		}
+		for (i = 0; i < THREADS; i++) {
+			ASSERT_TRUE(hps_done(&call[i]));
+			ASSERT_TRUE(call[i].ret);
+			munmap(call[i].buf, LEN);
+			sum += (long)(1 + i) * LEN;
+		}
+	}
+	ASSERT_OK(shutdown(self->c, SHUT_WR));
+	ASSERT_TRUE(hps_done(&reader));
+	EXPECT_EQ(sum, reader.ret);
+}
+
+/* The end of the stream is behind what is waited for; a reset ends it. */
+TEST_F(lend, wait_shutdown)
+{
+	enum { LEN = 8 * MIB };
+	struct hps_call call = { .fn = hps_send_call, .fd = self->c, .len = LEN };
+	long before = hps_stat("tx_lent");
+
+	ASSERT_OK(waits(&self->t, self->c));
+	call.buf = hps_memory(LEN);
+	hps_fill(call.buf, LEN, 0, 1);
+	ASSERT_OK(fetches_little(&self->t, self->s));
+	hps_block(&call);
+	ASSERT_TRUE(offered(&self->t, before, 1));
+	ASSERT_OK(shutdown(self->c, SHUT_WR));
+	ASSERT_TRUE(hps_done(&call));
+	ASSERT_LT(0, call.ret);
+	memset(call.buf, 0xee, LEN);
+	EXPECT_EQ(call.ret, hps_pull(self->s, INT64_MAX, 300000, 1));
+	EXPECT_EQ(0, errno);
+}
+
+TEST_F(lend, wait_reset)
+{
+	enum { LEN = 8 * MIB };
+	struct hps_call call = { .fn = hps_send_call, .fd = self->c, .len = LEN };
+	long before = hps_stat("tx_lent");
+
+	ASSERT_OK(waits(&self->t, self->c));
+	call.buf = hps_memory(LEN);
+	hps_block(&call);
+	ASSERT_TRUE(offered(&self->t, before, 1));
+	ASSERT_OK(hps_reset(self->s));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_TRUE(call.ret > 0 || call.err == ECONNRESET);
+	EXPECT_TRUE(hps_wait(self->c, POLLHUP) & POLLHUP);
+}
+
+TEST_F(lend, off)
+{
+	enum { LEN = 256 << 10 };
+	struct hps_call call = { .fn = pull_call, .fd = self->s, .len = LEN, .arg = LEN };
+	long before = hps_stat("tx_lent");
+	uint8_t *out = hps_memory(LEN);
+
+	if (!self->t.rdma)
+		return;
+	ASSERT_OK(hps_set(self->c, SOL_HPSOCK, HPSOCK_ZCOPY, HPSOCK_ZCOPY_OFF));
+	ASSERT_OK(promise(&self->t, self->c));
+	hps_fill(out, LEN, 0, 1);
+	hps_start(&call);
+	ASSERT_TRUE(send_all(self->c, out, LEN / 2, 0));
+	ASSERT_TRUE(send_all(self->c, out + LEN / 2, LEN / 2, MSG_ZEROCOPY));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(LEN, call.ret);
+	EXPECT_TRUE(lent(&self->t, before, 0));
+}
+
+TEST_F(lend, threshold)
+{
+	enum { LEN = 100000 };
+	long before = hps_stat("tx_lent");
+	uint8_t *out = hps_memory(LEN);
+
+	if (!self->t.rdma)
+		return;
+	ASSERT_OK(promise(&self->t, self->c));
+	ASSERT_OK(hps_set(self->c, SOL_HPSOCK, HPSOCK_ZCOPY_THRESHOLD, LEN + 1));
+	EXPECT_EQ(LEN + 1, hps_opt(self->c, SOL_HPSOCK, HPSOCK_ZCOPY_THRESHOLD));
+	hps_fill(out, LEN, 0, 1);
+	ASSERT_TRUE(send_all(self->c, out, LEN, MSG_ZEROCOPY));
+	ASSERT_EQ(LEN, hps_pull(self->s, LEN, LEN, 1));
+	EXPECT_TRUE(lent(&self->t, before, 0));
+	ASSERT_OK(hps_set(self->c, SOL_HPSOCK, HPSOCK_ZCOPY_THRESHOLD, LEN));
+	ASSERT_TRUE(send_all(self->c, out, LEN, MSG_ZEROCOPY));
+	ASSERT_EQ(LEN, hps_pull(self->s, LEN, LEN, 1));
+	EXPECT_TRUE(lent(&self->t, before, LEN));
+}
+
+/* Memory that cannot be protected is copied, and the reason is counted. */
+TEST_F(lend, refused)
+{
+	enum { LEN = 256 << 10 };
+	/* Where nothing can be protected, that is the reason. */
+	const char *why = protects(&self->t) ? "lend_refused_shared" : "lend_refused";
+	long before = hps_stat("tx_lent"), refused = hps_stat(why), all = hps_stat("lend_refused");
+	uint8_t *out = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_NE(MAP_FAILED, out);
+	ASSERT_OK(protect(&self->t, self->c));
+	ASSERT_TRUE(arrives(self->c, self->s, out, LEN, 0));
+	EXPECT_TRUE(lent(&self->t, before, 0));
+	if (self->t.rdma) {
+		EXPECT_LT(refused, hps_stat(why));
+		EXPECT_EQ(hps_stat("lend_refused") - all, hps_stat(why) - refused);
+		/* Nor is each message of it tried again. */
+		EXPECT_GT(8, hps_stat(why) - refused);
+	}
+}
+
+/* Memory that may not be locked is copied instead. */
+TEST_F(lend, memlock)
+{
+	enum { LEN = 256 << 10 };
+	struct rlimit none = { 0, 0 };
+	long before = hps_stat("tx_lent"), refused = hps_stat("lend_memlock");
+	uint8_t *out = hps_memory(LEN);
+
+	ASSERT_OK(protect(&self->t, self->c));
+	ASSERT_OK(setrlimit(RLIMIT_MEMLOCK, &none));
+	ASSERT_OK(setresuid(65534, 65534, 65534));
+	ASSERT_TRUE(arrives(self->c, self->s, out, LEN, 0));
+	EXPECT_TRUE(lent(&self->t, before, 0));
+	if (self->t.rdma) {
+		EXPECT_LT(refused, hps_stat("lend_memlock"));
+	}
+}
+
+/* Into a pipe, which has no memory to show. */
+TEST_F(lend, splice)
+{
+	enum { LEN = 300000 };
+	uint8_t *out = hps_memory(LEN);
+	size_t got = 0;
+	int p[2];
+	ssize_t n, m;
+
+	ASSERT_OK(promise(&self->t, self->c));
+	ASSERT_OK(pipe(p));
+	hps_fill(out, LEN, 0, 1);
+	ASSERT_TRUE(send_all(self->c, out, LEN, promised(&self->t)));
+	while (got < LEN) {
+		n = splice(self->s, NULL, p[1], NULL, 65536, 0);
+		ASSERT_LT(0, n);
+		for (; n; n -= m) {
+			m = read(p[0], in + got, n);
+			ASSERT_LT(0, m);
+			got += m;
+		}
+	}
+	EXPECT_EQ(LEN, hps_check(in, LEN, 0, 1));
+}
+
+/* An urgent byte behind what was lent, and one at the end of a large send. */
+TEST_F(lend, urgent)
+{
+	enum { LEN = 200000 };
+	uint8_t *out = hps_memory(LEN), byte;
+
+	ASSERT_OK(promise(&self->t, self->c));
+	hps_fill(out, LEN, 0, 1);
+	ASSERT_TRUE(send_all(self->c, out, LEN, promised(&self->t)));
+	ASSERT_EQ(1, send(self->c, "!", 1, MSG_OOB));
+	ASSERT_EQ(LEN, hps_pull(self->s, LEN, MIB, 1));
+	ASSERT_TRUE(hps_wait(self->s, POLLPRI) & POLLPRI);
+	EXPECT_EQ(1, ioctl(self->s, SIOCATMARK, &(int){ 0 }) + 1);
+	ASSERT_EQ(1, recv(self->s, &byte, 1, MSG_OOB));
+	EXPECT_EQ('!', byte);
+}
+
+TEST_HARNESS_MAIN
