@@ -165,11 +165,23 @@ static int hps_cm_errno(int status)
 	}
 }
 
+/*
+ * The link joins its device before it asks for a route. rdma_cm, when a device goes,
+ * tells our handler and only then cancels the query for a route, by way of
+ * rdma_cm_id.device; a teardown that the handler began may have destroyed the id by
+ * then. But ib_core removes a device from its clients in the opposite order of their
+ * registration, so from us before it does from rdma_cm, and hps_device_remove() waits
+ * for the teardown of all that joined. Nor is there a query where that is over, as
+ * joining fails then. In its other states an id can be destroyed at any time: what
+ * rdma_cm then cancels, or does not, needs no device.
+ */
 static void hps_cm_addr_resolved(struct hps_link *link,
 				 struct rdma_cm_event *event)
 {
-	int err = rdma_resolve_route(link->id, HPS_ROUTE_MS);
+	int err = hps_device_join(link->id->device, link);
 
+	if (!err)
+		err = rdma_resolve_route(link->id, HPS_ROUTE_MS);
 	if (err)
 		hps_cm_fail(link, hps_cm_errno(err));
 }
@@ -198,7 +210,7 @@ static int hps_cm_start(struct hps_link *link)
 
 	err = hps_link_setup(link, link->id);
 	if (err)
-		return err == -ENODEV ? -ENETUNREACH : err;
+		return err;
 	hps_cm_fill_hello(link, &hello);
 	hps_cm_param(&param, &hello, &link->id->device->attrs);
 	return rdma_connect(link->id, &param);
@@ -362,7 +374,7 @@ static void hps_cm_disconnected(struct hps_link *link,
 	spin_unlock_bh(&conn->lock);
 }
 
-/* hps_device_remove() has most links; this is one that was being resolved. */
+/* hps_device_remove() has those that joined; this one's address was being resolved. */
 static void hps_cm_device_removal(struct hps_link *link,
 				  struct rdma_cm_event *event)
 {
@@ -420,6 +432,7 @@ int hps_cm_connect(struct hps_conn *conn)
 {
 	struct hps_link *link = hps_link(conn);
 	struct rdma_cm_id *id;
+	int err;
 
 	id = rdma_create_id(conn->net, hps_cm_event, link, RDMA_PS_TCP,
 			    IB_QPT_RC);
@@ -428,7 +441,11 @@ int hps_cm_connect(struct hps_conn *conn)
 	link->id = id;
 	hps_cm_apply_options(link, conn->sk);
 	link->resolve_ms = HPS_RESOLVE_MS;
-	return hps_cm_resolve(link);
+	/* From here on handlers run, and what they begin must not destroy the id. */
+	atomic_inc(&link->users);
+	err = hps_cm_resolve(link);
+	hps_link_leave(link);
+	return err;
 }
 
 static const int hps_cm_reject_stats[] = {
@@ -529,7 +546,9 @@ static int hps_cm_request(struct rdma_cm_id *id, struct rdma_cm_event *event,
 
 	id->context = link;
 	id->event_handler = hps_cm_event;
-	err = hps_link_setup(link, id);
+	err = hps_device_join(id->device, link);
+	if (!err)
+		err = hps_link_setup(link, id);
 	if (!err) {
 		hps_cm_fill_hello(link, &answer);
 		hps_cm_param(&param, &answer, &id->device->attrs);

@@ -425,10 +425,9 @@ static int hps_link_create_qp(struct hps_link *link, struct rdma_cm_id *id,
 }
 
 /**
- * hps_link_setup - queue pair, completions and receives, once the device is
- *	known
- * @link: not on a device yet
- * @id: rdma_cm's, with a device
+ * hps_link_setup - queue pair, completions and receives
+ * @link: on a device
+ * @id: rdma_cm's, with that device
  *
  * What was made is left to the teardown if this fails.
  *
@@ -439,10 +438,6 @@ int hps_link_setup(struct hps_link *link, struct rdma_cm_id *id)
 	const struct ib_device_attr *attrs = &id->device->attrs;
 	u32 rq_size;
 	int err;
-
-	err = hps_device_join(id->device, link);
-	if (err)
-		return err;
 
 	link->iwarp = rdma_protocol_iwarp(id->device, id->port_num);
 	link->keys_alone = hps_keys_repeated(id->device);

@@ -34,6 +34,7 @@ net=veth	# shape, as net.sh names it
 dev=rxe		# RDMA devices, as net.sh names them
 ko=		# the module
 test_ko=	# the one for selftests/mm_protect
+delay_ko=	# the one for selftests/fault_cm
 params=		# its parameters
 noload=		# leave loading it to the command
 quick=		# no leak scan
@@ -51,6 +52,7 @@ machine_setup()
 		HPSOCK_SLOW=$(slowness)
 		HPSOCK_KO=${ko:+/run/job/$1/hpsock.ko}
 		HPSOCK_TEST_KO=${test_ko:+/run/job/$1/hpsock_protect_test.ko}
+		HPSOCK_DELAY_KO=${delay_ko:+/run/job/$1/hpsock_delay.ko}
 		VM_HOSTNAME=hp$1
 		VM_NET=$net
 		VM_TIMEOUT=$timeout
@@ -62,6 +64,7 @@ machine_setup()
 	# The module may be built anew while the machine boots.
 	[ -z "$ko" ] || cp "$ko" "$dir/hpsock.ko"
 	[ -z "$test_ko" ] || cp "$test_ko" "$dir/hpsock_protect_test.ko"
+	[ -z "$delay_ko" ] || cp "$delay_ko" "$dir/hpsock_delay.ko"
 	shift
 	printf '%q ' "$@" >"$dir/command"
 	# The guest has temporary folders of its own: bring files named there along.
