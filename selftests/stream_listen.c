@@ -350,6 +350,25 @@ TEST_F(listen, data_before_accept)
 	EXPECT_EQ(sent, hps_pull(s, sent, 65536, 1));
 }
 
+/* What came before accept() made the peer stop; a program may just look how much it is. */
+TEST_F(listen, shown_after_accept)
+{
+	struct hps_addr at;
+	int l = hps_listen(&self->t, 1, &at);
+	int64_t sent;
+	int c, s;
+
+	ASSERT_OK(l);
+	c = hps_dial(&self->t, at);
+	ASSERT_OK(c);
+	sent = hps_stuff(c, 0, 1);
+	EXPECT_GE(sent, 20000);
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	EXPECT_TRUE(hps_until_inq(s, 20000)) TH_LOG("%d bytes", hps_inq(s));
+	EXPECT_EQ(sent, hps_pull(s, sent, 65536, 1));
+}
+
 TEST_F(listen, poll)
 {
 	struct hps_addr at;
