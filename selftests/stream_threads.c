@@ -2,6 +2,7 @@
 /* One socket, several threads, and signals. */
 #include "hps_test.h"
 
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/stat.h>
@@ -374,6 +375,77 @@ TEST_F(threads, connect_fails_for_two)
 	told = call[1].err == EHOSTUNREACH;
 	EXPECT_EQ(EHOSTUNREACH, call[told].err);
 	EXPECT_EQ(EPIPE, call[!told].err);
+}
+
+static long (*idle_fn)(struct hps_call *call);
+
+/* Only when nobody else wants the processor. */
+static long idle_call(struct hps_call *call)
+{
+	struct sched_param none = { 0 };
+
+	pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
+	return idle_fn(call);
+}
+
+/*
+ * A call waits, the connection ends, and the socket is on its way to another one before
+ * the call gets to run. That is not the connection it was made for.
+ */
+static void reconnected(struct __test_metadata *_metadata, const struct hps *t,
+			struct hps_call *call)
+{
+	struct hps_addr at, silent = hps_silent(t);
+	int l = hps_listen(t, 1, &at), s, round, late = 0;
+	cpu_set_t here;
+
+	ASSERT_OK(l);
+	CPU_ZERO(&here);
+	CPU_SET(sched_getcpu(), &here);
+	ASSERT_OK(sched_setaffinity(0, sizeof(here), &here));
+	idle_fn = call->fn;
+	call->fn = idle_call;
+	for (round = 0; round < 30 && late < 3; round++) {
+		call->fd = hps_dial_nb(t, at);
+		ASSERT_OK(call->fd);
+		ASSERT_TRUE(hps_wait(call->fd, POLLOUT) & POLLOUT);
+		s = hps_accept(l);
+		ASSERT_OK(s);
+		if (idle_fn == hps_send_call) {
+			ASSERT_LT(0, hps_stuff(call->fd, 0, 1));
+		}
+		hps_nonblock(call->fd, false);
+		hps_block(call);
+		hps_nonblock(call->fd, true);
+		ASSERT_OK(hps_reset(s));
+		while (!(hps_poll(call->fd, 0, 0) & POLLHUP))
+			;
+		EXPECT_EQ(-1, hps_connect(call->fd, silent));
+		EXPECT_ERRNO(EINPROGRESS, hps_connect(call->fd, silent));
+		ASSERT_TRUE(hps_done(call));
+		EXPECT_EQ(-1, call->ret);
+		/* Or it was quick, and had the error of the old one. */
+		if (call->err != ECONNRESET) {
+			EXPECT_EQ(EPIPE, call->err);
+			late++;
+		}
+		close(call->fd);
+	}
+	EXPECT_EQ(3, late);
+}
+
+TEST_F(threads, reconnected_under_send)
+{
+	struct hps_call call = { .fn = hps_send_call, .buf = big[0], .len = 1000 };
+
+	reconnected(_metadata, &self->t, &call);
+}
+
+TEST_F(threads, reconnected_under_recv)
+{
+	struct hps_call call = { .fn = hps_recv_call, .buf = back, .len = 10 };
+
+	reconnected(_metadata, &self->t, &call);
 }
 
 TEST_F(threads, disconnect_under_accept)
