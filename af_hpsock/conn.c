@@ -379,6 +379,23 @@ struct sock *hps_conn_sock(struct hps_conn *conn)
 	return sk;
 }
 
+/*
+ * One orphan more, which holds a queue pair and memory that no limit of its program's
+ * counts any more. As with tcp_max_orphans, one too many is reset.
+ */
+static void hps_conn_count_orphan(struct hps_conn *conn)
+{
+	conn->counted = true;
+	if (atomic_inc_return(&conn->hn->orphans) <=
+	    READ_ONCE(hps_orphan_max)) {
+		hps_conn_arm_orphan(conn);
+		return;
+	}
+	if (!conn->shut)
+		hps_stat_inc(conn->hn, ORPHAN_OVERFLOW);
+	hps_conn_shut(conn, ECONNRESET);
+}
+
 /**
  * hps_conn_orphan - the program is through with the connection
  * @conn: the connection
@@ -397,7 +414,7 @@ void hps_conn_orphan(struct hps_conn *conn)
 		sk = conn->sk;
 		conn->sk = NULL;
 	} else {
-		hps_conn_arm_orphan(conn);
+		hps_conn_count_orphan(conn);
 	}
 	spin_unlock_bh(&conn->lock);
 	if (sk)
@@ -862,6 +879,8 @@ void hps_conn_end(struct hps_conn *conn)
 	spin_lock_bh(&conn->lock);
 	conn->shut = true;
 	conn->ended = true;
+	if (conn->counted)
+		atomic_dec(&conn->hn->orphans);
 	WRITE_ONCE(conn->tx_hold, false);
 	hps_conn_lose(conn);
 	conn->err = hps_conn_final_error(conn);

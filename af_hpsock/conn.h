@@ -44,6 +44,7 @@ enum hps_urgent {
  * @shut: the transport was told to end
  * @ended: the transport is gone
  * @orphan: the program closed the socket
+ * @counted: in hps_net.orphans
  * @records: the stream is one of records, SOCK_SEQPACKET; constant
  * @tries: attempts to connect that may be made in all, as this one failed in a
  *	way that may pass
@@ -136,6 +137,7 @@ struct hps_conn {
 	bool shut;
 	bool ended;
 	bool orphan;
+	bool counted;
 	u8 tries;
 	bool tx_blocked;
 	bool corked;

@@ -17,6 +17,7 @@ struct rdma_cm_id;
 /**
  * struct hps_net - what the module keeps for a network namespace
  * @stats: counters, per CPU
+ * @orphans: connections whose program has closed the socket and that have not ended
  * @port_lock: guards @ports and @listeners, port_node and listen_node of sockets;
  *	bottom halves off, taken inside hps_conn.lock
  * @ports: bound sockets by port number
@@ -28,6 +29,7 @@ struct rdma_cm_id;
  */
 struct hps_net {
 	struct hps_stats __percpu *stats;
+	atomic_t orphans;
 	spinlock_t port_lock;	/* ports, listeners */
 	struct hlist_head ports[1 << HPS_PORT_BITS];
 	struct hlist_head listeners[1 << HPS_PORT_BITS];

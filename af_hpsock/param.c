@@ -136,6 +136,8 @@ HPS_TUNABLE(fin_timeout, 60, 1, 3600, 0644,
 	    "seconds a closed socket waits for the peer's close");
 HPS_TUNABLE(orphan_timeout, 180, 1, 86400, 0644,
 	    "seconds without progress after which a closed socket gives up");
+HPS_TUNABLE(orphan_max, 4096, 0, 1048576, 0644,
+	    "closed sockets of a namespace that may still have something to deliver");
 HPS_TUNABLE(zcopy_protect, 1, 0, 1, 0644,
 	    "1: pages of a program may be protected while they are sent, 0: they never are");
 HPS_TUNABLE(protect_max_kb, 262144, 0, 1073741824, 0644,

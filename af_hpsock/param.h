@@ -10,6 +10,7 @@ extern unsigned int hps_service_backlog;
 extern unsigned int hps_mem_max_kb;
 extern unsigned int hps_fin_timeout;
 extern unsigned int hps_orphan_timeout;
+extern unsigned int hps_orphan_max;
 extern unsigned int hps_zcopy_protect;
 extern unsigned int hps_protect_max_kb;
 

@@ -47,6 +47,7 @@ static const char * const hps_stat_names[] = {
 	[HPS_STAT_RESET_RCVD] = "reset_rcvd",
 	[HPS_STAT_ABORT_ON_DATA] = "abort_on_data",
 	[HPS_STAT_ORPHAN_TIMEOUT] = "orphan_timeout",
+	[HPS_STAT_ORPHAN_OVERFLOW] = "orphan_overflow",
 	[HPS_STAT_PROBE] = "probe",
 	[HPS_STAT_PEER_TIMEOUT] = "peer_timeout",
 	[HPS_STAT_DEVICE_REMOVED] = "device_removed",
@@ -101,6 +102,7 @@ static int hps_stats_show(struct seq_file *seq, void *v)
 	for (i = HPS_PROTECT_OK + 1; i < HPS_PROTECT_REFUSALS; i++)
 		seq_printf(seq, "lend_refused_%s %llu\n", hps_refusal_name(i),
 			   hps_stat_sum(&hn->stats->refused[i]));
+	seq_printf(seq, "orphans %d\n", atomic_read(&hn->orphans));
 	seq_printf(seq, "memory %ld\n", hps_mem_read());
 	seq_printf(seq, "protect_works %d\n", !hps_protect_why_not());
 	seq_printf(seq, "protect_holds %ld\n", hps_protect_holds());

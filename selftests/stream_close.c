@@ -732,4 +732,48 @@ TEST_F(close, orphan_gives_up)
 	EXPECT_TRUE(hps_wait(self->s, POLLERR) & POLLERR);
 }
 
+#define ORPHAN_MAX	"/sys/module/hpsock/parameters/orphan_max"
+
+/* Wait until so many are left. */
+static bool orphans_are(long n)
+{
+	int64_t end = hps_now() + hps_deadline();
+
+	while (hps_stat("orphans") != n && hps_now() < end)
+		usleep(10000);
+	return hps_stat("orphans") == n;
+}
+
+/* Nor are there any number of them: one too many is reset. TCP has tcp_max_orphans. */
+TEST_F(close, orphans_are_limited)
+{
+	long before, limit;
+	int c[4], s[4], i;
+
+	if (!self->t.rdma)
+		SKIP(return, "AF_HPSOCK's own limit");
+	ASSERT_TRUE(orphans_are(0));
+	before = hps_stat("orphan_overflow");
+	limit = hps_number(ORPHAN_MAX, -1);
+	ASSERT_LT(0, limit);
+	ASSERT_OK(hps_set_number(ORPHAN_MAX, 2));
+	for (i = 0; i < 4; i++) {
+		ASSERT_OK(hps_pair(&self->t, &c[i], &s[i]));
+		ASSERT_LT(0, hps_stuff(c[i], 0, 1));
+		close(c[i]);
+	}
+	EXPECT_OK(hps_set_number(ORPHAN_MAX, limit));
+	EXPECT_EQ(before + 2, hps_stat("orphan_overflow"));
+	for (i = 2; i < 4; i++)
+		EXPECT_TRUE(hps_wait(s[i], POLLERR) & POLLERR);
+	EXPECT_TRUE(orphans_are(2));
+	/* The others deliver what they have. */
+	for (i = 0; i < 2; i++) {
+		EXPECT_LT(0, hps_pull(s[i], INT64_MAX, 65536, 1));
+		EXPECT_EQ(0, errno);
+		close(s[i]);
+	}
+	EXPECT_TRUE(orphans_are(0));
+}
+
 TEST_HARNESS_MAIN
