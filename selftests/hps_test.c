@@ -488,23 +488,49 @@ pid_t hps_tid(void)
 	return syscall(SYS_gettid);
 }
 
-/* Wait until a thread, of whatever process, sleeps in a call. */
+/* What a thread does, and how often it has gone to sleep so far; false if it is gone. */
+static bool thread_state(pid_t tid, char *state, long *sleeps)
+{
+	char path[64], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	f = fopen(path, "r");
+	if (!f)
+		return false;
+	*state = 0;
+	*sleeps = -1;
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "State: %c", state) != 1 &&
+		    sscanf(line, "voluntary_ctxt_switches: %ld", sleeps) == 1)
+			break;
+	fclose(f);
+	return *state && *sleeps >= 0;
+}
+
+/*
+ * Wait until a thread, of whatever process, sleeps in a call: in several looks, without
+ * having been awake in between. What the test is about has not been tested if it does
+ * not, so that is the end of it.
+ */
 void hps_until_blocked(pid_t tid)
 {
 	int64_t end = hps_now() + hps_deadline();
-	char path[64], state;
+	long sleeps = -1, last;
+	char state = 0;
 	int asleep = 0;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
-	while (asleep < 3 && hps_now() < end) {
-		f = fopen(path, "r");
-		if (!f)
-			return;
-		if (fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
-			state = 0;
-		fclose(f);
-		asleep = state == 'S' ? asleep + 1 : 0;
+	while (asleep < 3) {
+		last = sleeps;
+		if (!thread_state(tid, &state, &sleeps) || hps_now() > end) {
+			fprintf(stderr, "# thread %d should wait in a call, state %c\n", tid,
+				state ?: '-');
+			abort();
+		}
+		if (state == 'S')
+			asleep = asleep && sleeps == last ? asleep + 1 : 1;
+		else
+			asleep = 0;
 		usleep(2000);
 	}
 }
