@@ -4,15 +4,18 @@
 #include "hps_test.h"
 
 #include <linux/errqueue.h>
+#include <linux/sockios.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
 
-/* How long "nothing happens" is watched. */
-#define QUIET_MS 100
-/* Longer than memory that grows by and by, and what is fetched without a reader, take. */
-#define FULL_MS 300
+/*
+ * That something stands still is seen by looking at it as often as this without seeing
+ * a change, with so many milliseconds between two looks on a kernel that is not slow.
+ */
+#define LOOKS 6
+#define LOOK_MS 10
 
 static volatile sig_atomic_t caught;
 
@@ -28,6 +31,33 @@ long hps_number(const char *path, long otherwise)
 		n = otherwise;
 	fclose(f);
 	return n;
+}
+
+/*
+ * A counter of TCP's in /proc/net/netstat, which has a line of names and then one of
+ * numbers; -1 where there is none of that name.
+ */
+long hps_netstat(const char *name)
+{
+	FILE *f = fopen("/proc/net/netstat", "r");
+	char names[8192], numbers[8192];
+	char *key, *value, *keys, *values;
+	long found = -1;
+
+	if (!f)
+		return -1;
+	while (found < 0 && fgets(names, sizeof(names), f) && fgets(numbers, sizeof(numbers), f)) {
+		key = strtok_r(names, "\n ", &keys);
+		value = strtok_r(numbers, "\n ", &values);
+		while (key && value) {
+			if (!strcmp(key, name))
+				found = strtol(value, NULL, 10);
+			key = strtok_r(NULL, "\n ", &keys);
+			value = strtok_r(NULL, "\n ", &values);
+		}
+	}
+	fclose(f);
+	return found;
 }
 
 /* The number in a line "NAME NUMBER" of a file; -1 if it has none. */
@@ -455,9 +485,81 @@ int hps_wait_exactly(int fd, int want)
 	return have;
 }
 
+/* Of a file, added to that of others; one that is not there adds nothing. */
+static uint64_t add_file(uint64_t sum, const char *path)
+{
+	int fd = open(path, O_RDONLY);
+	unsigned char text[4096];
+	ssize_t n, i;
+
+	if (fd < 0)
+		return sum;
+	while ((n = read(fd, text, sizeof(text))) > 0)
+		for (i = 0; i < n; i++)
+			sum = (sum ^ text[i]) * 0x100000001b3;
+	close(fd);
+	return sum;
+}
+
+/* What every packet, message and byte of any socket changes. */
+static bool look_around(int fd, uint64_t *sum)
+{
+	(void)fd;
+	*sum = add_file(0xcbf29ce484222325, "/proc/net/dev");
+	*sum = add_file(*sum, "/proc/net/hpsock");
+	*sum = add_file(*sum, "/proc/net/hpsock_stat");
+	return true;
+}
+
+/*
+ * Wait until what a function looks at stands still, or one of these events comes. The
+ * function says false when it knows that more will change.
+ */
+static bool until_still(bool (*look)(int fd, uint64_t *sum), int fd, int events)
+{
+	int64_t end = hps_now() + hps_deadline();
+	uint64_t last = 0, now = 0;
+	int same = 0;
+
+	while (same < LOOKS) {
+		if (hps_now() > end) {
+			fprintf(stderr, "# it does not come to rest\n");
+			errno = ETIME;
+			return false;
+		}
+		same = look(fd, &now) && same && now == last ? same + 1 : 1;
+		last = now;
+		if (hps_poll(events ? fd : -1, events, LOOK_MS * hps_slow()))
+			break;
+	}
+	return true;
+}
+
+/* Wait until nothing is under way any more, of no socket. */
+bool hps_settle(void)
+{
+	return until_still(look_around, -1, 0);
+}
+
+/* Whatever was under way has come, and none of these events with it. */
 bool hps_quiet(int fd, int events)
 {
-	return !hps_poll(fd, events, QUIET_MS);
+	return hps_settle() && !hps_poll(fd, events, 0);
+}
+
+/* Wait until a counter has come to this; its name is looked for here and in TCP's. */
+bool hps_until_stat(const char *name, long count)
+{
+	int64_t end = hps_now() + hps_deadline();
+
+	while (hps_stat(name) < count && hps_netstat(name) < count) {
+		if (hps_now() > end) {
+			fprintf(stderr, "# %s has not come to %ld\n", name, count);
+			return false;
+		}
+		usleep(2000);
+	}
+	return true;
 }
 
 bool hps_until_inq(int fd, int bytes)
@@ -644,9 +746,64 @@ int64_t hps_pull(int fd, uint64_t len, size_t chunk, uint64_t seed)
 	return hps_pull_at(fd, 0, len, chunk, seed);
 }
 
+/* Bytes that the other end of a connection, if it is here, has for its reader. */
+static unsigned int unread(const struct hps_addr *from, const struct hps_addr *to)
+{
+	char ip[2][INET6_ADDRSTRLEN], want[160], line[512];
+	const struct hps_addr *addr[2] = { from, to };
+	FILE *f = fopen("/proc/net/hpsock", "r");
+	unsigned int state, bytes = 0;
+	struct hps_addr v6;
+	int i, len;
+
+	if (!f)
+		return 0;
+	for (i = 0; i < 2; i++) {
+		v6 = addr[i]->sa.sa_family == AF_INET ? hps_mapped(*addr[i]) : *addr[i];
+		inet_ntop(AF_INET6, &v6.in6.sin6_addr, ip[i], sizeof(ip[i]));
+	}
+	len = snprintf(want, sizeof(want), "%s %d %s %d ", ip[1], hps_port(to), ip[0],
+		       hps_port(from));
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, want, len) &&
+		    sscanf(line + len, "%u %u", &state, &bytes) == 2)
+			break;
+	fclose(f);
+	return bytes;
+}
+
 /*
- * Send without waiting until nothing more is taken, not even after a while;
- * how much was.
+ * What changes as long as a sender that was refused may find room without a reader's
+ * help. Nothing that was sent may be under way: what was has reached the other end.
+ */
+static bool look_at_sender(int fd, uint64_t *sum)
+{
+	struct hps_addr from = hps_name(fd), to = hps_peer(fd);
+	struct hpsock_info info = { 0 };
+	struct tcp_info tcp = { 0 };
+	socklen_t len = sizeof(info);
+	int queued, unsent;
+
+	if (ioctl(fd, SIOCOUTQ, &queued) || ioctl(fd, SIOCOUTQNSD, &unsent))
+		return false;
+	*sum = (uint64_t)queued << 32 | unsent;
+	if (!getsockopt(fd, SOL_HPSOCK, HPSOCK_INFO, &info, &len)) {
+		*sum = (*sum ^ info.tx_credits) * 0x100000001b3;
+		*sum = (*sum ^ info.tx_msg_size) * 0x100000001b3;
+		*sum = (*sum ^ info.tx_msgs) * 0x100000001b3;
+		*sum = (*sum ^ unread(&from, &to)) * 0x100000001b3;
+	} else {
+		/* A receiver without memory drops what is under way, again and again. */
+		len = sizeof(tcp);
+		if (!getsockopt(fd, SOL_TCP, TCP_INFO, &tcp, &len) && tcp.tcpi_retransmits)
+			return true;
+	}
+	return queued == unsent;
+}
+
+/*
+ * Send without waiting until nothing more is taken, and nothing will be before somebody
+ * reads; how much was taken.
  */
 int64_t hps_stuff(int fd, uint64_t at, uint64_t seed)
 {
@@ -663,8 +820,8 @@ int64_t hps_stuff(int fd, uint64_t at, uint64_t seed)
 			refused = 0;
 		} else if (errno != EAGAIN) {
 			return -1;
-		} else if (!refused++) {
-			hps_poll(fd, POLLOUT, FULL_MS * hps_slow());
+		} else if (!refused++ && !until_still(look_at_sender, fd, POLLOUT)) {
+			return -1;
 		}
 	}
 	return total;

@@ -69,6 +69,7 @@ int hps_set_number(const char *path, long n);
 int hps_put(const char *path, const char *text);
 long hps_field(const char *path, const char *name);
 long hps_stat(const char *name);
+long hps_netstat(const char *name);
 long hps_env(const char *name, long otherwise);
 void hps_init(struct hps *t, bool rdma, int af);
 
@@ -110,7 +111,9 @@ void hps_buffers(int fd, int bytes);
 int64_t hps_now(void);
 int hps_poll(int fd, int events, int ms);
 int hps_wait(int fd, int events);
+bool hps_settle(void);
 bool hps_quiet(int fd, int events);
+bool hps_until_stat(const char *name, long count);
 bool hps_until_inq(int fd, int bytes);
 bool hps_until_outq(int fd, int bytes);
 void hps_until_blocked(pid_t tid);
