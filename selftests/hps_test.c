@@ -637,6 +637,41 @@ void hps_until_blocked(pid_t tid)
 	}
 }
 
+/*
+ * A listener without room, where nobody answers a client: it tries for minutes, which at
+ * an address that nobody has it does for three seconds.
+ */
+int hps_listen_full(const struct hps *t, struct hps_addr *at)
+{
+	int fd = hps_listen(t, 0, at);
+
+	/* It is full when the first one is in the queue. */
+	if (fd < 0 || hps_dial(t, *at) < 0 || !hps_settle())
+		return give_up(fd);
+	return fd;
+}
+
+/*
+ * As hps_dial_nb(), to a listener that has no more room, and which has said so when
+ * this returns. Those who came before are in its queue by then.
+ */
+int hps_dial_in_vain(const struct hps *t, struct hps_addr to)
+{
+	const char *name = t->rdma ? "reject_busy" : "ListenOverflows";
+	long before;
+	int fd;
+
+	if (!hps_settle())
+		return -1;
+	before = t->rdma ? hps_stat(name) : hps_netstat(name);
+	fd = hps_dial_nb(t, to);
+	if (fd >= 0 && !hps_until_stat(name, before + 1)) {
+		errno = ETIME;
+		return give_up(fd);
+	}
+	return fd;
+}
+
 static uint64_t mix(uint64_t x)
 {
 	x += 0x9e3779b97f4a7c15;

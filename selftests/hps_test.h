@@ -97,6 +97,8 @@ int hps_listen(const struct hps *t, int backlog, struct hps_addr *at);
 int hps_client(const struct hps *t, int flags);
 int hps_dial(const struct hps *t, struct hps_addr to);
 int hps_dial_nb(const struct hps *t, struct hps_addr to);
+int hps_listen_full(const struct hps *t, struct hps_addr *at);
+int hps_dial_in_vain(const struct hps *t, struct hps_addr to);
 int hps_accept(int listener);
 int hps_pair(const struct hps *t, int *client, int *server);
 int hps_reset(int fd);

@@ -24,11 +24,11 @@ static void backlog(struct __test_metadata *_metadata, struct hps *t, int n)
 		ASSERT_OK(c[i]);
 	}
 	for (; i <= n + late; i++) {
-		c[i] = hps_dial_nb(t, at);
+		c[i] = hps_dial_in_vain(t, at);
 		ASSERT_OK(c[i]);
 	}
 	for (i = n + 1; i <= n + late; i++) {
-		EXPECT_TRUE(hps_quiet(c[i], POLLIN | POLLOUT));
+		EXPECT_EQ(0, hps_poll(c[i], POLLIN | POLLOUT, 0));
 		EXPECT_EQ(0, hps_error(c[i]));
 	}
 	for (i = 0; i <= n + late; i++)
@@ -63,9 +63,9 @@ TEST_F(listen, backlog_changed)
 	ASSERT_OK(l);
 	c[0] = hps_dial(&self->t, at);
 	ASSERT_OK(c[0]);
-	c[1] = hps_dial_nb(&self->t, at);
+	c[1] = hps_dial_in_vain(&self->t, at);
 	ASSERT_OK(c[1]);
-	EXPECT_TRUE(hps_quiet(c[1], POLLOUT));
+	EXPECT_EQ(0, hps_poll(c[1], POLLOUT, 0));
 	ASSERT_OK(listen(l, 2));
 	EXPECT_WAIT(POLLOUT, c[1]);
 	c[2] = hps_dial(&self->t, at);
@@ -88,9 +88,9 @@ TEST_F(listen, client_gives_up)
 	ASSERT_OK(l);
 	c[0] = hps_dial(&self->t, at);
 	ASSERT_OK(c[0]);
-	c[1] = hps_dial_nb(&self->t, at);
+	c[1] = hps_dial_in_vain(&self->t, at);
 	ASSERT_OK(c[1]);
-	EXPECT_TRUE(hps_quiet(c[1], POLLOUT));
+	EXPECT_EQ(0, hps_poll(c[1], POLLOUT, 0));
 	close(c[1]);
 	s = hps_accept(l);
 	ASSERT_OK(s);
@@ -283,9 +283,9 @@ TEST_F(listen, closed_with_waiting)
 
 	ASSERT_OK(l);
 	ASSERT_OK(hps_dial(&self->t, at));
-	c = hps_dial_nb(&self->t, at);
+	c = hps_dial_in_vain(&self->t, at);
 	ASSERT_OK(c);
-	EXPECT_TRUE(hps_quiet(c, POLLOUT));
+	EXPECT_EQ(0, hps_poll(c, POLLOUT, 0));
 	close(l);
 	EXPECT_TRUE(hps_wait(c, POLLOUT) & POLLERR);
 	EXPECT_EQ(ECONNREFUSED, hps_error(c));
@@ -574,6 +574,7 @@ TEST_F(listen, accept_timeout)
 	EXPECT_ERRNO(EAGAIN, accept(l, NULL, NULL));
 	EXPECT_GE(hps_now() - start, 100);
 	ASSERT_OK(hps_dial(&self->t, at));
+	EXPECT_TRUE(hps_wait(l, POLLIN));
 	EXPECT_OK(accept(l, NULL, NULL));
 }
 
