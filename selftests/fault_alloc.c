@@ -138,7 +138,7 @@ TEST_F(nth, bind)
 	} while (more);
 }
 
-TEST_F_TIMEOUT(nth, listen, 100 * hps_slow())
+TEST_F_TIMEOUT(nth, listen, 200 * hps_slow())
 {
 	bool more;
 	int fd, c, s, err;
@@ -189,7 +189,7 @@ static int accept_of(int listener, int c)
 	return -1;
 }
 
-TEST_F_TIMEOUT(nth, connect, 120 * hps_slow())
+TEST_F_TIMEOUT(nth, connect, 300 * hps_slow())
 {
 	struct hps_addr at;
 	bool more;
@@ -216,7 +216,7 @@ TEST_F_TIMEOUT(nth, connect, 120 * hps_slow())
 }
 
 /* Who was not accepted is still there to be, or is told of its end. */
-TEST_F_TIMEOUT(nth, accept, 120 * hps_slow())
+TEST_F_TIMEOUT(nth, accept, 300 * hps_slow())
 {
 	struct hps_addr at;
 	bool more;
@@ -597,7 +597,7 @@ static long push_call(struct hps_call *call)
  * While a connection carries something: it does so to its end, or both ends hear of
  * another one. That takes a device whose connection manager can still tell them.
  */
-TEST_F_TIMEOUT(behind, transfers, 300 * hps_slow())
+TEST_F_TIMEOUT(behind, transfers, 600 * hps_slow())
 {
 	enum { ROUNDS = 30, LEN = 3 * LARGE };
 	int c, s, i, whole = 0, err;

@@ -155,7 +155,7 @@ static bool has_swapped(const char *group)
  * that allows for a third of it: the rest is in the swap. Pages that are lent, and
  * those that are read to, are held; before and after, they are swapped like any.
  */
-TEST_F_TIMEOUT(memcg, swap, 120 * hps_slow())
+TEST_F_TIMEOUT(memcg, swap, 300 * hps_slow())
 {
 	enum { LEN = 48 * MIB, ROUNDS = 2 };
 	char *out, *in;

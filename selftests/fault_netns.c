@@ -231,7 +231,7 @@ static void make_refused(const struct hps *t)
 	check(c >= 0 && hps_connect(c, hps_name(l)));
 }
 
-TEST_F_TIMEOUT(netns, connected, 100 * hps_slow())
+TEST_F_TIMEOUT(netns, connected, 200 * hps_slow())
 {
 	in_namespace(_metadata, &self->t, true,
 		     self->t.rdma ? make_refused : make_connections);

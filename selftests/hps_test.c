@@ -154,7 +154,7 @@ bool hps_siw(void)
 /* Milliseconds after which what should have happened never will. */
 int hps_deadline(void)
 {
-	return 20000 * hps_slow();
+	return 40000 * hps_slow();
 }
 
 static const char *env_text(const char *name, const char *otherwise)

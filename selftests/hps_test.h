@@ -199,7 +199,7 @@ long hps_poll_call(struct hps_call *call);
 int hps_wait_exactly(int fd, int want);
 
 #undef TEST_TIMEOUT_DEFAULT
-#define TEST_TIMEOUT_DEFAULT (30 * hps_slow())
+#define TEST_TIMEOUT_DEFAULT (120 * hps_slow())
 
 /* The four variants of a fixture. */
 #define HPS_VARIANTS(_fixture)						\

@@ -54,7 +54,7 @@ static long push_call(struct hps_call *call)
 }
 
 /* Each sends and receives as much as it can, and knows what is right. */
-TEST_F_TIMEOUT(pair, both_ways, 60 * hps_slow())
+TEST_F_TIMEOUT(pair, both_ways, 120 * hps_slow())
 {
 	int fd = join(_metadata, &self->t);
 	struct hps_call push = { .fn = push_call, .fd = fd, .arg = is_a() };
@@ -84,17 +84,17 @@ static void one_way(struct __test_metadata *_metadata, const struct hps *t, bool
 	ASSERT_EQ(0, meet(t, send == is_a() ? "a-done" : "b-done"));
 }
 
-TEST_F_TIMEOUT(pair, from_a, 60 * hps_slow())
+TEST_F_TIMEOUT(pair, from_a, 120 * hps_slow())
 {
 	one_way(_metadata, &self->t, is_a());
 }
 
-TEST_F_TIMEOUT(pair, from_b, 60 * hps_slow())
+TEST_F_TIMEOUT(pair, from_b, 120 * hps_slow())
 {
 	one_way(_metadata, &self->t, !is_a());
 }
 
-TEST_F_TIMEOUT(pair, reset, 60 * hps_slow())
+TEST_F_TIMEOUT(pair, reset, 120 * hps_slow())
 {
 	int fd = join(_metadata, &self->t);
 	char byte;

@@ -531,7 +531,7 @@ TEST_F(seqpacket, interrupted_in_parts)
 }
 
 /* Several at either end: messages stay whole. */
-TEST_F_TIMEOUT(seqpacket, threads, 60 * hps_slow())
+TEST_F_TIMEOUT(seqpacket, threads, 200 * hps_slow())
 {
 	struct hps_call from[4] = {}, to[4] = {};
 	int i, k, size;

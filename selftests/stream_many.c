@@ -34,7 +34,7 @@ static bool until_own_memory(long bytes)
 	return true;
 }
 
-TEST_F_TIMEOUT(many, idle, 300 * hps_slow())
+TEST_F_TIMEOUT(many, idle, 600 * hps_slow())
 {
 	/* A slow kernel does less. */
 	int conns = hps_env("HPS_MANY_CONNS", hps_slow() == 1 ? 2000 : 200), i;

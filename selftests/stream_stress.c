@@ -179,7 +179,7 @@ static bool run(struct load *load)
 	return true;
 }
 
-TEST_F_TIMEOUT(stress, concurrent, 300 * hps_slow())
+TEST_F_TIMEOUT(stress, concurrent, 600 * hps_slow())
 {
 	struct rlimit files = { 65536, 65536 };
 	struct epoll_event event = { .events = EPOLLIN };
@@ -214,7 +214,7 @@ TEST_F_TIMEOUT(stress, concurrent, 300 * hps_slow())
 }
 
 /* The same with all connections made at once. */
-TEST_F_TIMEOUT(stress, connect_at_once, 120 * hps_slow())
+TEST_F_TIMEOUT(stress, connect_at_once, 300 * hps_slow())
 {
 	int conns = hps_env("HPS_STRESS_CONNS", 200) / 2, i, in = 0;
 	struct rlimit files = { 65536, 65536 };
@@ -240,7 +240,7 @@ TEST_F_TIMEOUT(stress, connect_at_once, 120 * hps_slow())
 	}
 }
 
-TEST_F_TIMEOUT(stress, cycles, 300 * hps_slow())
+TEST_F_TIMEOUT(stress, cycles, 600 * hps_slow())
 {
 	long cycles = hps_env("HPS_STRESS_CYCLES", scaled(1000)), i;
 	uint64_t random = hps_env("HPS_SEED", 1);
@@ -314,7 +314,7 @@ static void *churn_server(void *arg)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(stress, churn, 120 * hps_slow())
+TEST_F_TIMEOUT(stress, churn, 300 * hps_slow())
 {
 	struct churn churn[6] = { 0 };
 	struct hps_addr at;
