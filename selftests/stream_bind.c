@@ -190,7 +190,7 @@ TEST_F(bind, no_family)
 	int fd;
 
 	if (self->t.af == AF_INET6)
-		return;
+		SKIP(return, "of IPv4 alone");
 	fd = hps_socket(&self->t, 0);
 	ASSERT_OK(fd);
 	addr.sa.sa_family = AF_UNSPEC;
@@ -209,7 +209,7 @@ TEST_F(bind, own_family)
 	int fd;
 
 	if (!self->t.rdma || self->t.af == AF_INET6)
-		return;
+		SKIP(return, "of AF_HPSOCK with IPv4 alone");
 	fd = hps_socket(&self->t, 0);
 	ASSERT_OK(fd);
 	addr.sa.sa_family = self->t.domain;
@@ -224,7 +224,7 @@ TEST_F(bind, v6_kinds)
 	int fd;
 
 	if (self->t.af == AF_INET)
-		return;
+		SKIP(return, "of IPv6 alone");
 	fd = hps_socket(&self->t, 0);
 	ASSERT_OK(fd);
 	/* Link-local without a link; multicast */
@@ -240,7 +240,7 @@ TEST_F(bind, dual_stack)
 	int port = free_port(&self->t), fd;
 
 	if (self->t.af == AF_INET)
-		return;
+		SKIP(return, "of IPv6 alone");
 	fd = hps_bound(&self->t, 0, hps_any(AF_INET6, port));
 	ASSERT_OK(fd);
 	EXPECT_ERRNO(EADDRINUSE, hps_bound(&v4, 0, hps_any(AF_INET, port)));
@@ -264,7 +264,7 @@ TEST_F(bind, v6only)
 	int port = free_port(&self->t), fd, other;
 
 	if (self->t.af == AF_INET)
-		return;
+		SKIP(return, "of IPv6 alone");
 	fd = v6only(&self->t, hps_any(AF_INET6, port));
 	ASSERT_OK(fd);
 	other = hps_bound(&v4, 0, hps_any(AF_INET, port));
@@ -287,7 +287,7 @@ TEST_F(bind, mapped)
 	int fd;
 
 	if (self->t.af == AF_INET)
-		return;
+		SKIP(return, "of IPv6 alone");
 	addr = hps_mapped(v4.b);
 	fd = hps_bound(&self->t, 0, addr);
 	ASSERT_OK(fd);

@@ -291,7 +291,7 @@ TEST_F(connect, loopback)
 	int c = hps_socket(&self->t, 0);
 
 	if (!self->t.rdma)
-		return;
+		SKIP(return, "TCP can use loopback");
 	ASSERT_OK(c);
 	EXPECT_ERRNO(ENETUNREACH,
 		     hps_connect(c, hps_parse(self->t.af == AF_INET ? "127.0.0.1" : "::1", 5000)));
@@ -577,7 +577,7 @@ TEST_F(connect, v4_to_v6_wildcard)
 	int l, c, s;
 
 	if (self->t.af == AF_INET)
-		return;
+		SKIP(return, "of AF_HPSOCK with IPv4 alone");
 	hps_init(&v4, self->t.rdma, AF_INET);
 	l = hps_bound(&self->t, 0, hps_any(AF_INET6, 0));
 	ASSERT_OK(l);
@@ -617,7 +617,7 @@ TEST_F(connect, v4_to_v6only)
 	int l;
 
 	if (self->t.af == AF_INET)
-		return;
+		SKIP(return, "of IPv6 alone");
 	hps_init(&v4, self->t.rdma, AF_INET);
 	l = hps_socket(&self->t, 0);
 	ASSERT_OK(l);
@@ -637,7 +637,7 @@ TEST_F(connect, mapped)
 	int l, c, s;
 
 	if (self->t.af == AF_INET)
-		return;
+		SKIP(return, "of IPv6 alone");
 	hps_init(&v4, self->t.rdma, AF_INET);
 	l = hps_listen(&v4, 1, &at);
 	ASSERT_OK(l);
@@ -667,7 +667,7 @@ TEST_F(connect, mapped_unbound)
 	int l, c, s;
 
 	if (self->t.af == AF_INET)
-		return;
+		SKIP(return, "of IPv6 alone");
 	hps_init(&v4, self->t.rdma, AF_INET);
 	l = hps_listen(&v4, 1, &at);
 	ASSERT_OK(l);
@@ -687,7 +687,7 @@ TEST_F(connect, mapped_v6only)
 	int c;
 
 	if (self->t.af == AF_INET)
-		return;
+		SKIP(return, "of IPv6 alone");
 	hps_init(&v4, self->t.rdma, AF_INET);
 	c = hps_socket(&self->t, 0);
 	ASSERT_OK(c);
@@ -702,7 +702,7 @@ TEST_F(connect, own_family)
 	int l, c, s;
 
 	if (!self->t.rdma || self->t.af == AF_INET6)
-		return;
+		SKIP(return, "of IPv6 alone");
 	l = hps_listen(&self->t, 1, &at);
 	ASSERT_OK(l);
 	c = hps_client(&self->t, 0);

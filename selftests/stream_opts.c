@@ -186,7 +186,7 @@ TEST_F(opts, ipv6)
 	};
 
 	if (self->t.af == AF_INET)
-		return;	/* TCP has the level with IPv6 alone */
+		SKIP(return, "TCP has the level with IPv6 alone");
 	ip_options(_metadata, self->fd, self->ref, SOL_IPV6, names, ARRAY_SIZE(names));
 	EXPECT_ERRNO(ENOTCONN, hps_opt(self->fd, SOL_IPV6, IPV6_MTU));
 	EXPECT_ERRNO(ENOTCONN, hps_opt(self->ref, SOL_IPV6, IPV6_MTU));
@@ -213,7 +213,7 @@ TEST_F(opts, refused)
 	size_t i;
 
 	if (!self->t.rdma)
-		return;
+		SKIP(return, "of AF_HPSOCK alone");
 	for (i = 0; i < ARRAY_SIZE(refused); i++)
 		EXPECT_ERRNO(ENOPROTOOPT,
 			     hps_set(self->fd, refused[i].level, refused[i].name, 1));
@@ -231,7 +231,7 @@ TEST_F(opts, refused_socket)
 	size_t j;
 
 	if (!self->t.rdma)
-		return;
+		SKIP(return, "of AF_HPSOCK alone");
 	if (hps_kernel() < 603)
 		SKIP(return, "the core accepts it without asking");
 	fds[0] = self->fd;
@@ -387,7 +387,7 @@ TEST_F(opts, addrform)
 	int l, s, fd = self->fd;
 
 	if (self->t.af == AF_INET)
-		return;	/* TCP has the level with IPv6 alone */
+		SKIP(return, "TCP has the level with IPv6 alone");
 	l = hps_bound(&self->t, 0, hps_any(AF_INET6, 0));
 	ASSERT_OK(l);
 	ASSERT_OK(listen(l, 1));
@@ -515,7 +515,7 @@ TEST_F(opts, nodelay)
 TEST_F(opts, v6only)
 {
 	if (self->t.af == AF_INET)
-		return;
+		SKIP(return, "of IPv6 alone");
 	EXPECT_EQ(hps_opt(self->ref, SOL_IPV6, IPV6_V6ONLY),
 		  hps_opt(self->fd, SOL_IPV6, IPV6_V6ONLY));
 	EXPECT_OK(both(self->fd, self->ref, SOL_IPV6, IPV6_V6ONLY, 1));
@@ -1138,7 +1138,7 @@ TEST_F(opts, tunes_count)
 	int c, s, i;
 
 	if (!self->t.rdma)
-		return;
+		SKIP(return, "of AF_HPSOCK alone");
 	ASSERT_OK(hps_set(self->fd, SOL_HPSOCK, HPSOCK_BUF_FIRST, 2048));
 	ASSERT_OK(hps_set(self->fd, SOL_HPSOCK, HPSOCK_BUF_SIZE, 8192));
 	ASSERT_OK(hps_set(self->fd, SOL_HPSOCK, HPSOCK_QUOTA, 4));
