@@ -12,7 +12,6 @@ FIXTURE(fault) {
 	struct hps t;
 	const char *dev;	/* rxe or siw */
 	int lost;		/* what a silent peer is reported as */
-	long retries, syn_retries;
 };
 
 FIXTURE_VARIANT(fault) {
@@ -62,12 +61,41 @@ static int cut_wire(void)
 		   "END6\n");
 }
 
-/* Cut or down */
+/* What cut_wire() did, undone with as few programs. */
+static int mend_wire(void)
+{
+	return run("ip -batch - <<END && ip -6 -batch - <<END6\n"
+		   "rule del pref 0 iif v0\n"
+		   "rule del pref 0 iif v1\n"
+		   "END\n"
+		   "route append local fd03::2 dev v1 metric 1024 table local\n"
+		   "route append local fd03::1 dev v0 metric 1024 table local\n"
+		   "END6\n");
+}
+
+/* Cut or down, once or, by a test that was killed, more than once */
 static int restore_link(void)
 {
-	return run("ip rule del pref 0 iif v0 2>/dev/null;"
-		   "ip rule del pref 0 iif v1 2>/dev/null;"
+	return run("while ip rule del pref 0 iif v0; do :; done 2>/dev/null;"
+		   "while ip rule del pref 0 iif v1; do :; done 2>/dev/null;"
 		   "\"$HPSOCK_TOP\"/selftests/vm/net.sh up");
+}
+
+/*
+ * A queue pair tries again for 3.8 seconds. On a busy machine a wire may stay cut for
+ * longer, with which it is right that a connection ends: such a try proves nothing.
+ */
+#define MOMENT	1500
+#define TRIES	20
+
+/* Cut the wire for a moment: the milliseconds that it took, or -1. */
+static int64_t blink(void)
+{
+	int64_t begin = hps_now();
+
+	if (cut_wire() || mend_wire())
+		return -1;
+	return hps_now() - begin;
 }
 
 #define RETRIES "/proc/sys/net/ipv4/tcp_retries2"
@@ -167,18 +195,32 @@ static int told(const struct hps_call *push, const struct hps_call *pull)
 	return push->err == EPIPE ? pull->err : push->err;
 }
 
+/* All that any of the tests takes away or sets, with the kernel's own defaults. */
+static void repair(const char *dev)
+{
+	int end;
+
+	restore_link();
+	hps_set_number(SYN_RETRIES, 6);
+	hps_set_number(RETRIES, 15);
+	for (end = 0; end < 2; end++)
+		add_device(dev, end);
+	load();
+	hps_set_zcopy("auto");
+}
+
 FIXTURE_SETUP(fault)
 {
 	hps_init(&self->t, true, variant->af);
 	self->dev = getenv("HPSOCK_DEV") ?: "rxe";
 	self->lost = ETIMEDOUT;
-	self->syn_retries = hps_number(SYN_RETRIES, 6);
 	if (access("/sys/class/net/v1", F_OK) || !getenv("HPSOCK_KO"))
 		SKIP(return, "not in a guest of vm/run");
+	/* The test before may have been killed. */
+	repair(self->dev);
 	if (!strcmp(self->dev, "siw")) {
 		/* TCP below would try for a quarter of an hour, and does not say why it ended. */
 		self->lost = ECONNRESET;
-		self->retries = hps_number(RETRIES, 15);
 		ASSERT_EQ(0, hps_set_number(RETRIES, 5));
 	}
 	ASSERT_TRUE(works_again(&self->t));
@@ -187,17 +229,7 @@ FIXTURE_SETUP(fault)
 /* Others run after this. */
 FIXTURE_TEARDOWN(fault)
 {
-	int end;
-
-	restore_link();
-	hps_set_zcopy("auto");
-	if (self->syn_retries)
-		hps_set_number(SYN_RETRIES, self->syn_retries);
-	for (end = 0; end < 2; end++)
-		add_device(self->dev, end);
-	if (self->retries)
-		hps_set_number(RETRIES, self->retries);
-	load();
+	repair(self->dev);
 }
 
 TEST_F_TIMEOUT(fault, wire_cut, 150 * hps_slow())
@@ -276,26 +308,25 @@ TEST_F_TIMEOUT(fault, wire_cut_while_idle, 150 * hps_slow())
 	}
 }
 
-/* The program's patience may be shorter than a queue pair's. */
-TEST_F_TIMEOUT(fault, wire_cut_patience, 150 * hps_slow())
+/* The program's patience may be shorter than a queue pair's: false if it took too long. */
+static bool loses_patience(struct __test_metadata *_metadata, const struct hps *t)
 {
 	struct hps_call idle = { .fn = hps_recv_call, .buf = buf, .len = 10 };
 	struct hps_call waits = { .fn = hps_poll_call };
 	long before = hps_stat("peer_timeout");
-	int64_t start;
-	int s;
+	int64_t begin, start, took;
+	int s[2];
 
-	if (hps_siw())
-		SKIP(return, "a send is complete when TCP has it, which has a patience of its own");
-	ASSERT_OK(hps_pair(&self->t, &idle.fd, &s));
+	ASSERT_OK(hps_pair(t, &idle.fd, &s[0]));
 	ASSERT_OK(hps_set(idle.fd, IPPROTO_TCP, TCP_KEEPIDLE, 1));
 	ASSERT_OK(hps_set(idle.fd, IPPROTO_TCP, TCP_KEEPINTVL, 1));
 	ASSERT_OK(hps_set(idle.fd, IPPROTO_TCP, TCP_KEEPCNT, 2));
 	ASSERT_OK(hps_set(idle.fd, SOL_SOCKET, SO_KEEPALIVE, 1));
-	ASSERT_OK(hps_pair(&self->t, &waits.fd, &s));
+	ASSERT_OK(hps_pair(t, &waits.fd, &s[1]));
 	ASSERT_OK(hps_set(waits.fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 2000));
 	hps_block(&idle);
 	hps_block(&waits);
+	begin = hps_now();
 	ASSERT_EQ(0, cut_wire());
 	start = hps_now();
 	/* It counts from the first byte that did not come through. */
@@ -308,9 +339,30 @@ TEST_F_TIMEOUT(fault, wire_cut_patience, 150 * hps_slow())
 	EXPECT_EQ(POLLERR | POLLHUP, waits.ret);
 	EXPECT_EQ(ETIMEDOUT, hps_error(waits.fd));
 	ASSERT_TRUE(hps_done(&idle));
+	took = hps_now() - begin;
 	EXPECT_EQ(-1, idle.ret);
 	EXPECT_EQ(ETIMEDOUT, idle.err);
+	close(idle.fd);
+	close(waits.fd);
+	close(s[0]);
+	close(s[1]);
+	ASSERT_EQ(0, mend_wire());
+	/* The queue pair can have been the first from here on. */
+	if (took > 3700 && hps_stat("peer_timeout") < before + 2)
+		return false;
 	EXPECT_EQ(before + 2, hps_stat("peer_timeout"));
+	return true;
+}
+
+TEST_F_TIMEOUT(fault, wire_cut_patience, 300 * hps_slow())
+{
+	int i;
+
+	if (hps_siw())
+		SKIP(return, "a send is complete when TCP has it, which has a patience of its own");
+	for (i = 0; i < TRIES && !loses_patience(_metadata, &self->t); i++)
+		TH_LOG("too slow, once more");
+	EXPECT_GT(TRIES, i);
 }
 
 /* What is closed does not stay for ever: with data to send, with its end unheard. */
@@ -333,76 +385,129 @@ TEST_F_TIMEOUT(fault, wire_cut_after_close, 150 * hps_slow())
 }
 
 /* A moment without a wire is none of a program's business: nothing is lost. */
-TEST_F_TIMEOUT(fault, wire_mended, 150 * hps_slow())
+static bool lives_on(struct __test_metadata *_metadata, const struct hps *t)
 {
 	struct hps_call push = { .fn = push_call, .arg = 1 };
-	int64_t at;
+	int64_t at, longest = 0, took, got = 0;
 	int s;
 
-	ASSERT_OK(hps_pair(&self->t, &push.fd, &s));
+	ASSERT_OK(hps_pair(t, &push.fd, &s));
 	hps_start(&push);
 	ASSERT_EQ(200000, hps_pull(s, 200000, 5000, 1));
 	for (at = 200000; at < 3500000; at += 1100000) {
-		ASSERT_EQ(0, cut_wire());
-		ASSERT_EQ(0, restore_link());
-		ASSERT_EQ(1100000, hps_pull_at(s, at, 1100000, 5000, 1));
+		took = blink();
+		ASSERT_LE(0, took);
+		longest = took > longest ? took : longest;
+		got = hps_pull_at(s, at, 1100000, 5000, 1);
+		EXPECT_NE(EBADMSG, errno);
+		if (got != 1100000)
+			break;
 	}
-	EXPECT_FALSE(push.done);
+	if (longest <= MOMENT || got == 1100000) {
+		EXPECT_EQ(1100000, got) TH_LOG("%s", strerror(errno));
+		EXPECT_FALSE(push.done);
+	}
 	close(s);
 	ASSERT_TRUE(ends(&push));
+	close(push.fd);
+	return longest <= MOMENT || got == 1100000;
+}
+
+TEST_F_TIMEOUT(fault, wire_mended, 300 * hps_slow())
+{
+	int i;
+
+	for (i = 0; i < TRIES && !lives_on(_metadata, &self->t); i++)
+		TH_LOG("too slow, once more");
+	EXPECT_GT(TRIES, i);
 }
 
 /*
  * Nor while memory is lent: here when the offer waits behind bytes that are to be sent
- * again, and in both directions under way.
+ * again,
  */
-TEST_F_TIMEOUT(fault, wire_mended_while_lent, 150 * hps_slow())
+static bool offers_late(struct __test_metadata *_metadata, const struct hps *t)
+{
+	const int large = 256 << 10;
+	struct hps_call lend = { .fn = hps_send_call, .len = large };
+	int64_t begin, took, got;
+	int unread = 10, c, s;
+
+	ASSERT_OK(hps_pair(t, &c, &s));
+	begin = hps_now();
+	ASSERT_EQ(0, cut_wire());
+	hps_fill(buf, 10, 0, 1);
+	ASSERT_EQ(10, send(c, buf, 10, 0));
+	lend.fd = c;
+	lend.buf = malloc(large);
+	hps_fill(lend.buf, large, 10, 1);
+	hps_start(&lend);
+	while (!lend.done && !ioctl(c, SIOCOUTQ, &unread) && unread == 10)
+		usleep(1000);
+	ASSERT_EQ(0, mend_wire());
+	took = hps_now() - begin;
+	got = hps_pull(s, 10 + large, large, 1);
+	EXPECT_NE(EBADMSG, errno);
+	ASSERT_TRUE(ends(&lend));
+	if (took <= MOMENT || got == 10 + large) {
+		EXPECT_EQ(10 + large, got) TH_LOG("%s", strerror(errno));
+		EXPECT_EQ(large, lend.ret);
+	}
+	free(lend.buf);
+	close(c);
+	close(s);
+	return took <= MOMENT || got == 10 + large;
+}
+
+/* and in both directions under way. */
+static bool lends_on(struct __test_metadata *_metadata, const struct hps *t)
 {
 	const int large = 256 << 10, round = 4 << 20;
 	struct hps_call push = { .fn = push_large_call, .arg = 1 };
 	struct hps_call back = { .fn = push_large_call, .arg = 2 };
 	struct hps_call pull = { .fn = pull_large_call, .arg = 2 };
-	struct hps_call lend = { .fn = hps_send_call, .len = large };
+	int64_t at, longest = 0, took, got = 0;
 	long lent = hps_stat("tx_lent");
-	int unread = 10;
-	int64_t at;
 
-	ASSERT_TRUE(hps_set_zcopy(hps_stat("protect_works") ? "protect" : "wait"));
-	ASSERT_OK(hps_pair(&self->t, &push.fd, &back.fd));
-	ASSERT_EQ(0, cut_wire());
-	hps_fill(buf, 10, 0, 1);
-	ASSERT_EQ(10, send(push.fd, buf, 10, 0));
-	lend.fd = push.fd;
-	lend.buf = malloc(large);
-	hps_fill(lend.buf, large, 10, 1);
-	hps_start(&lend);
-	while (!ioctl(push.fd, SIOCOUTQ, &unread) && unread == 10)
-		usleep(1000);
-	ASSERT_EQ(0, restore_link());
-	ASSERT_EQ(10 + large, hps_pull(back.fd, 10 + large, large, 1));
-	ASSERT_TRUE(ends(&lend));
-	EXPECT_EQ(large, lend.ret);
-	free(lend.buf);
-	close(push.fd);
-	close(back.fd);
-
-	ASSERT_OK(hps_pair(&self->t, &push.fd, &back.fd));
+	ASSERT_OK(hps_pair(t, &push.fd, &back.fd));
 	pull.fd = push.fd;
 	hps_start(&push);
 	hps_start(&back);
 	hps_start(&pull);
 	for (at = 0; at < 3 * round; at += round) {
-		ASSERT_EQ(0, cut_wire());
-		ASSERT_EQ(0, restore_link());
-		ASSERT_EQ(round, hps_pull_at(back.fd, at, round, large, 1));
+		took = blink();
+		ASSERT_LE(0, took);
+		longest = took > longest ? took : longest;
+		got = hps_pull_at(back.fd, at, round, large, 1);
+		EXPECT_NE(EBADMSG, errno);
+		if (got != round)
+			break;
 	}
-	EXPECT_FALSE(push.done || back.done || pull.done);
-	EXPECT_LT(lent, hps_stat("tx_lent"));
-	ASSERT_OK(shutdown(push.fd, SHUT_RDWR));
+	if (longest <= MOMENT || got == round) {
+		EXPECT_EQ(round, got) TH_LOG("%s", strerror(errno));
+		EXPECT_FALSE(push.done || back.done || pull.done);
+		EXPECT_LT(lent, hps_stat("tx_lent"));
+	}
+	shutdown(push.fd, SHUT_RDWR);
 	ASSERT_OK(hps_reset(back.fd));
 	ASSERT_TRUE(ends(&push));
 	ASSERT_TRUE(ends(&back));
 	ASSERT_TRUE(ends(&pull));
+	close(push.fd);
+	return longest <= MOMENT || got == round;
+}
+
+TEST_F_TIMEOUT(fault, wire_mended_while_lent, 300 * hps_slow())
+{
+	int i;
+
+	ASSERT_TRUE(hps_set_zcopy(hps_stat("protect_works") ? "protect" : "wait"));
+	for (i = 0; i < TRIES && !offers_late(_metadata, &self->t); i++)
+		TH_LOG("too slow, once more");
+	ASSERT_GT(TRIES, i);
+	for (i = 0; i < TRIES && !lends_on(_metadata, &self->t); i++)
+		TH_LOG("too slow, once more");
+	EXPECT_GT(TRIES, i);
 }
 
 /* What is connected learns of it, and what connects is told no later than by TCP. */
@@ -432,22 +537,51 @@ TEST_F_TIMEOUT(fault, link_down, 150 * hps_slow())
 	ASSERT_OK(l);
 	c = hps_client(&self->t, 0);
 	ASSERT_OK(c);
+	/*
+	 * Soft-RoCE leaves the queue pair of the connection manager in the error state when
+	 * something could not be sent by it, and this may be in vain. If not, it works.
+	 */
 	begin = hps_now();
 	if (hps_connect(c, at)) {
 		EXPECT_EQ(ETIMEDOUT, errno) TH_LOG("%s", strerror(errno));
-		EXPECT_GT(patience + hps_deadline(), hps_now() - begin);
+		EXPECT_LE(patience, hps_now() - begin);
+	} else {
+		s = hps_accept(l);
+		ASSERT_OK(s);
+		ASSERT_EQ(1000, hps_push(c, 1000, 1000, 1));
+		EXPECT_EQ(1000, hps_pull(s, 1000, 1000, 1));
+		close(s);
 	}
+	EXPECT_GT(patience + hps_deadline(), hps_now() - begin);
 	close(c);
 	close(l);
-	/*
-	 * Soft-RoCE leaves the queue pair of the connection manager in the error
-	 * state when something could not be sent by it.
-	 */
 	for (i = 0; i < 2 && !strcmp(self->dev, "rxe"); i++) {
 		ASSERT_EQ(0, remove_device(self->dev, i));
 		ASSERT_EQ(0, add_device(self->dev, i));
 	}
 	EXPECT_TRUE(works_again(&self->t));
+}
+
+/* With the wire cut the link is up, and nobody answers who connects. */
+TEST_F_TIMEOUT(fault, wire_cut_before_connect, 150 * hps_slow())
+{
+	const int patience = 7000;	/* tcp_syn_retries 2 */
+	struct hps_addr at;
+	int64_t begin;
+	int c, l;
+
+	ASSERT_EQ(0, hps_set_number(SYN_RETRIES, 2));
+	l = hps_listen(&self->t, 4, &at);
+	ASSERT_OK(l);
+	c = hps_client(&self->t, 0);
+	ASSERT_OK(c);
+	ASSERT_EQ(0, cut_wire());
+	begin = hps_now();
+	EXPECT_ERRNO(ETIMEDOUT, hps_connect(c, at));
+	EXPECT_GT(patience + hps_deadline(), hps_now() - begin);
+	ASSERT_EQ(0, mend_wire());
+	EXPECT_OK(hps_connect(c, at));
+	EXPECT_OK(hps_accept(l));
 }
 
 /* Host B's device: its sleepers learn the reason, those of A that it is over. */
@@ -528,6 +662,7 @@ TEST_F_TIMEOUT(fault, device_removed, 150 * hps_slow())
 TEST_F_TIMEOUT(fault, device_removed_under_load, 300 * hps_slow())
 {
 	struct hps_call call[16];
+	long carried;
 	int end, i;
 
 	for (end = 0; end < 2; end++) {
@@ -545,9 +680,10 @@ TEST_F_TIMEOUT(fault, device_removed_under_load, 300 * hps_slow())
 			call[i + 2].fn = pull_large_call;
 			call[i + 3].fn = pull_large_call;
 		}
+		carried = hps_stat("rx_msgs");
 		for (i = 0; i < 16; i++)
 			hps_start(&call[i]);
-		usleep(200000);
+		ASSERT_TRUE(hps_until_stat("rx_msgs", carried + 200));
 		ASSERT_EQ(0, remove_device(self->dev, end));
 		for (i = 0; i < 16; i++) {
 			ASSERT_TRUE(ends(&call[i])) TH_LOG("call %d", i);
