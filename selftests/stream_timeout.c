@@ -4,14 +4,6 @@
 
 HPS_FIXTURE(timeout)
 
-/* A listener without room, so that nobody answers a client. */
-static int full(struct hps *t, struct hps_addr *at)
-{
-	int l = hps_listen(t, 0, at);
-
-	return l < 0 || hps_dial(t, *at) < 0 ? -1 : l;
-}
-
 /* Milliseconds that connect() takes to say ETIMEDOUT, -1 if it says something else. */
 static int64_t tries(int c, struct hps_addr at)
 {
@@ -30,13 +22,13 @@ TEST_F(timeout, syncnt)
 	int64_t took;
 	int c = hps_client(&self->t, 0);
 
-	ASSERT_OK(full(&self->t, &at));
+	ASSERT_OK(hps_listen_full(&self->t, &at));
 	ASSERT_OK(c);
 	ASSERT_OK(hps_set(c, SOL_TCP, TCP_SYNCNT, 1));
 	took = tries(c, at);
 	/* 1 + 2 s; newer kernels repeat the first second four times. */
 	EXPECT_LE(2900, took);
-	EXPECT_GE(8000 * hps_slow(), took);
+	EXPECT_GE(hps_deadline(), took);
 }
 
 TEST_F(timeout, connect)
@@ -45,12 +37,12 @@ TEST_F(timeout, connect)
 	int64_t took;
 	int c = hps_client(&self->t, 0);
 
-	ASSERT_OK(full(&self->t, &at));
+	ASSERT_OK(hps_listen_full(&self->t, &at));
 	ASSERT_OK(c);
 	ASSERT_OK(hps_set(c, SOL_TCP, TCP_USER_TIMEOUT, 1500));
 	took = tries(c, at);
 	EXPECT_LE(1400, took);
-	EXPECT_GE(4000 * hps_slow(), took);
+	EXPECT_GE(hps_deadline(), took);
 }
 
 /* A peer that answers but takes nothing. */
@@ -68,34 +60,59 @@ TEST_F(timeout, stalled)
 	ASSERT_OK(hps_set(c, SOL_TCP, TCP_USER_TIMEOUT, 2000));
 	EXPECT_TRUE(hps_wait(c, POLLERR) & POLLERR);
 	EXPECT_LE(1900, hps_now() - start);
-	EXPECT_GE(20000 * hps_slow(), hps_now() - start);
 	EXPECT_EQ(ETIMEDOUT, hps_error(c));
 	EXPECT_ERRNO(EPIPE, send(c, "x", 1, MSG_NOSIGNAL));
+}
+
+/*
+ * Read in parts with so many milliseconds in between; the longest time between two of
+ * them, which on a busy machine may be another one.
+ */
+static int64_t read_slowly(int s, int64_t sent, int parts, int pause)
+{
+	int64_t begin = hps_now(), longest = 0, part = sent / parts, got = 0, gap;
+
+	while (got < sent) {
+		int64_t len = got + 2 * part > sent ? sent - got : part;
+
+		if (hps_pull_at(s, got, len, 100000, 1) != len)
+			return INT64_MAX;
+		got += len;
+		gap = hps_now() - begin;
+		longest = gap > longest ? gap : longest;
+		begin = hps_now();
+		hps_poll(-1, 0, pause);
+	}
+	return longest;
 }
 
 /* One that takes something now and then, or has nothing to take, has all the time. */
 TEST_F(timeout, slow)
 {
-	int64_t sent, got = 0, end;
-	int c, s, i;
+	enum { PATIENCE = 3000, PARTS = 8, PAUSE = 500, TRIES = 10 };
+	int c, s, i, on_time = 0;
+	int64_t sent, longest;
 
-	ASSERT_OK(hps_pair(&self->t, &c, &s));
-	hps_buffers(c, 1 << 20);
-	ASSERT_OK(hps_set(c, SOL_TCP, TCP_USER_TIMEOUT, 3000 * hps_slow()));
-	sent = hps_stuff(c, 0, 1);
-	ASSERT_LT(0, sent);
-	for (i = 0; i < 8; i++) {
-		int64_t part = sent / 8;
-
-		ASSERT_EQ(part, hps_pull_at(s, got, part, 100000, 1));
-		got += part;
-		EXPECT_TRUE(hps_poll(c, POLLERR, 500) == 0 || hps_error(c) == 0);
+	for (i = 0; i < TRIES && !on_time; i++) {
+		ASSERT_OK(hps_pair(&self->t, &c, &s));
+		hps_buffers(c, 1 << 20);
+		sent = hps_stuff(c, 0, 1);
+		ASSERT_LT(0, sent);
+		/* What may have been read too late proves nothing. */
+		ASSERT_OK(hps_set(c, SOL_TCP, TCP_USER_TIMEOUT, PATIENCE));
+		longest = read_slowly(s, sent, PARTS, PAUSE);
+		on_time = longest < PATIENCE / 2;
+		if (!on_time) {
+			TH_LOG("%ld ms between two reads, once more", (long)longest);
+			close(c);
+			close(s);
+		}
 	}
-	ASSERT_EQ(sent - got, hps_pull_at(s, got, sent - got, 100000, 1));
-	end = hps_now() + 4000 * hps_slow();
-	while (hps_now() < end) {
-		ASSERT_EQ(0, hps_poll(c, POLLERR, end - hps_now()) & POLLERR);
-	}
+	ASSERT_TRUE(on_time);
+	EXPECT_EQ(0, hps_error(c));
+	/* Nothing is left to be taken, for longer than that. */
+	hps_poll(-1, 0, PATIENCE + PAUSE);
+	EXPECT_POLL(POLLOUT, c);
 	EXPECT_EQ(0, hps_error(c));
 	ASSERT_EQ(1, send(c, "x", 1, 0));
 }
@@ -225,16 +242,24 @@ TEST_F(timeout, fin)
 
 TEST_F(timeout, keepalive)
 {
-	int c, s;
+	const char *name = self->t.rdma ? "probe" : "TCPKeepAlive";
+	int interval = 3 * hps_slow(), probes = self->t.rdma ? interval + 3 : 3, c, s;
+	long before;
 	char byte;
 
-	/* A peer that answers outlives a short patience. */
+	/*
+	 * A peer that answers outlives a short patience: there are more probes than that
+	 * has seconds, one each second. TCP sends one each interval, and gives up at the
+	 * second that has no answer.
+	 */
 	ASSERT_OK(hps_pair(&self->t, &c, &s));
 	ASSERT_OK(hps_set(c, SOL_TCP, TCP_KEEPIDLE, 1));
-	ASSERT_OK(hps_set(c, SOL_TCP, TCP_KEEPINTVL, 1));
+	ASSERT_OK(hps_set(c, SOL_TCP, TCP_KEEPINTVL, interval));
 	ASSERT_OK(hps_set(c, SOL_TCP, TCP_KEEPCNT, 1));
+	before = self->t.rdma ? hps_stat(name) : hps_netstat(name);
 	ASSERT_OK(hps_set(c, SOL_SOCKET, SO_KEEPALIVE, 1));
-	EXPECT_EQ(0, hps_poll(c, POLLIN, 4000));
+	EXPECT_TRUE(hps_until_stat(name, before + probes));
+	EXPECT_POLL(POLLOUT, c);
 	EXPECT_EQ(0, hps_error(c));
 	ASSERT_EQ(1, send(c, "x", 1, 0));
 	ASSERT_EQ(1, recv(s, &byte, 1, 0));
