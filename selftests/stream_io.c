@@ -303,6 +303,7 @@ TEST_F(io, waitall_timeout)
 
 	ASSERT_OK(setsockopt(self->s, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
 	ASSERT_EQ(1000, hps_push(self->c, 1000, 1000, 1));
+	ASSERT_TRUE(hps_until_inq(self->s, 1000));
 	EXPECT_EQ(1000, recv(self->s, back, 3000, MSG_WAITALL));
 	EXPECT_ERRNO(EAGAIN, recv(self->s, back, 3000, MSG_WAITALL));
 }
@@ -442,7 +443,7 @@ TEST_F(io, more_alone)
 	EXPECT_EQ(10, recv(self->s, back, 100, 0));
 }
 
-/* There is no Fast Open. TCP says this where it is disabled. */
+/* There is no Fast Open. */
 TEST_F(io, fastopen)
 {
 	if (!self->t.rdma)
@@ -534,7 +535,6 @@ TEST_F(io, sendfile)
 	EXPECT_EQ(MIB, pull.call.ret);
 }
 
-/* The file's bytes are those of the time of the call, or of later: no crash. */
 TEST_F(io, sendfile_parts)
 {
 	int file = file_of(20000, 1);
@@ -551,6 +551,32 @@ TEST_F(io, sendfile_parts)
 	EXPECT_EQ(500, sendfile(self->c, file, NULL, 500));
 	EXPECT_EQ(500, lseek(file, 0, SEEK_CUR));
 	EXPECT_EQ(500, hps_pull(self->s, 500, 500, 1));
+}
+
+/* Of a file that changes come the bytes of the time of the call, or later ones. */
+TEST_F(io, sendfile_of_changing)
+{
+	enum { LEN = 20000, PART = 1000 };
+	int file = file_of(LEN, 1), i;
+	uint8_t *later = big + LEN;
+	off_t at = 0;
+
+	ASSERT_OK(file);
+	hps_fill(later, LEN, 0, 2);
+	while (at < LEN) {
+		i = at;
+		ASSERT_EQ(PART, sendfile(self->c, file, &at, PART));
+		ASSERT_EQ(PART, pwrite(file, later + i, PART, i));
+	}
+	/* And of one that is not there any more, what was. */
+	ASSERT_OK(ftruncate(file, 0));
+	EXPECT_EQ(0, sendfile(self->c, file, &(off_t){ 0 }, PART));
+	close(file);
+	ASSERT_EQ(LEN, recv(self->s, back, LEN, MSG_WAITALL));
+	for (i = 0; i < LEN; i++) {
+		ASSERT_TRUE(back[i] == big[i] || back[i] == later[i]) TH_LOG("byte %d", i);
+	}
+	EXPECT_EQ(0, hps_inq(self->s));
 }
 
 TEST_F(io, splice_to_socket)
@@ -633,6 +659,7 @@ TEST_F(io, send_timeout)
 	EXPECT_ERRNO(EAGAIN, send(self->c, "x", 1, 0));
 	EXPECT_GE(hps_now() - start, 100);
 	EXPECT_EQ(sent, hps_pull(self->s, sent, 65536, 1));
+	EXPECT_WAIT(POLLOUT, self->c);
 	EXPECT_EQ(1, send(self->c, "x", 1, 0));
 }
 
@@ -949,24 +976,28 @@ TEST_F(io, peek_what_came_early)
 /* A send buffer that is smaller than a message fills up, corked or not. */
 TEST_F(io, cork_and_small_buffer)
 {
-	int64_t plain = 0, begin;
-	int corked;
+	int64_t least[2] = { INT64_MAX, INT64_MAX }, begin, took;
+	int corked, i;
 	pid_t pid;
 
 	hps_buffers(self->c, 16384);
-	for (corked = 0; corked < 2; corked++) {
-		ASSERT_OK(hps_set(self->c, IPPROTO_TCP, TCP_CORK, corked));
-		begin = hps_now();
-		pid = hps_fork();
-		if (!pid)
-			_exit(hps_push(self->c, MIB, 65536, 1) != MIB);
-		ASSERT_EQ(MIB, hps_pull(self->s, MIB, 65536, 1));
-		ASSERT_EQ(0, hps_reap(pid));
-		if (!corked)
-			plain = hps_now() - begin;
-	}
-	/* Not a timer's tick for each buffer full. */
-	EXPECT_GT(2 * plain + 3000, hps_now() - begin);
+	/*
+	 * Each buffer full would wait for a timer of 200 ms: more than ten seconds, every
+	 * time. A busy machine may take long for some of these.
+	 */
+	for (i = 0; i < 10 && (!i || least[1] >= least[0] + 6000); i++)
+		for (corked = 0; corked < 2; corked++) {
+			ASSERT_OK(hps_set(self->c, IPPROTO_TCP, TCP_CORK, corked));
+			begin = hps_now();
+			pid = hps_fork();
+			if (!pid)
+				_exit(hps_push(self->c, MIB, 65536, 1) != MIB);
+			ASSERT_EQ(MIB, hps_pull(self->s, MIB, 65536, 1));
+			ASSERT_EQ(0, hps_reap(pid));
+			took = hps_now() - begin;
+			least[corked] = took < least[corked] ? took : least[corked];
+		}
+	EXPECT_GT(least[0] + 6000, least[1]);
 }
 
 /* Everything was delivered, whatever the limit has become. */

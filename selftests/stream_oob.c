@@ -283,19 +283,24 @@ TEST_F(oob, wakes_poll)
 
 TEST_F(oob, corked)
 {
-	int c = self->c, s = self->s, i;
+	int64_t least[2] = { INT64_MAX, INT64_MAX }, took;
+	int c = self->c, s = self->s, corked, i;
 
-	ASSERT_OK(hps_set(c, SOL_TCP, TCP_CORK, 1));
-	for (i = 0; i < 20; i++) {
-		int64_t start = hps_now();
-
-		ASSERT_EQ(2, send(c, "ab", 2, MSG_OOB | MSG_MORE));
-		ASSERT_TRUE(until_urgent(s));
-		EXPECT_GT(180 * hps_slow(), hps_now() - start);
-		EXPECT_STREQ("b", text(s, 1, MSG_OOB));
-		EXPECT_STREQ("a", text(s, 10, 0));
-		EXPECT_STREQ("EAGAIN", text(s, 10, MSG_DONTWAIT));
+	for (corked = 0; corked < 2; corked++) {
+		ASSERT_OK(hps_set(c, SOL_TCP, TCP_CORK, corked));
+		for (i = 0; i < 20; i++) {
+			took = hps_now();
+			ASSERT_EQ(2, send(c, "ab", 2, MSG_OOB | (corked ? MSG_MORE : 0)));
+			ASSERT_TRUE(until_urgent(s));
+			took = hps_now() - took;
+			least[corked] = took < least[corked] ? took : least[corked];
+			EXPECT_STREQ("b", text(s, 1, MSG_OOB));
+			EXPECT_STREQ("a", text(s, 10, 0));
+			EXPECT_STREQ("EAGAIN", text(s, 10, MSG_DONTWAIT));
+		}
 	}
+	/* Each would wait for a timer of 200 ms, not only those that a busy machine delays. */
+	EXPECT_GT(least[0] + 180, least[1]);
 }
 
 /* Of many bytes the last is urgent. */
