@@ -94,15 +94,17 @@ static int result(struct ring *r, uint64_t tag)
 	return result_flags(r, tag, &flags);
 }
 
-/* Submit what is prepared, and see nothing come of this tag for a while. */
+/* Submit what is prepared, and see nothing of this tag once nothing happens any more. */
 static bool waits(struct ring *r, uint64_t tag)
 {
-	struct __kernel_timespec while_ = { .tv_nsec = 100000000 };
+	struct __kernel_timespec none = { 0 };
 	struct io_uring_cqe *cqe;
 	int i;
 
 	io_uring_submit(&r->uring);
-	while (r->n < SEEN && !io_uring_wait_cqe_timeout(&r->uring, &cqe, &while_)) {
+	if (!hps_settle())
+		return false;
+	while (r->n < SEEN && !io_uring_wait_cqe_timeout(&r->uring, &cqe, &none)) {
 		r->seen[r->n++] = *cqe;
 		io_uring_cqe_seen(&r->uring, cqe);
 	}
