@@ -7,7 +7,7 @@
 
 /*
  * A neighbour that answers within the call that asks it is noticed only when
- * this time is over.
+ * this time is over: it is asked again if that was not enough.
  */
 #define RESOLVE_MS 1000
 
@@ -144,11 +144,18 @@ static void begin(struct peer *peer)
 
 static int resolve(struct peer *peer, struct hps_addr from, struct hps_addr to)
 {
+	int64_t end = hps_now() + hps_deadline();
+
 	peer->events = make_events();
-	if (!peer->events || rdma_create_id(peer->events, &peer->id, NULL, RDMA_PS_TCP) ||
-	    rdma_resolve_addr(peer->id, &from.sa, &to.sa, RESOLVE_MS) ||
-	    expect(peer, RDMA_CM_EVENT_ADDR_RESOLVED) ||
-	    rdma_resolve_route(peer->id, RESOLVE_MS))
+	if (!peer->events || rdma_create_id(peer->events, &peer->id, NULL, RDMA_PS_TCP))
+		return -1;
+	do {
+		if (rdma_resolve_addr(peer->id, &from.sa, &to.sa, RESOLVE_MS))
+			return -1;
+		if (!expect(peer, RDMA_CM_EVENT_ADDR_RESOLVED))
+			break;
+	} while (errno == ETIMEDOUT && hps_now() < end);
+	if (rdma_resolve_route(peer->id, hps_deadline()))
 		return -1;
 	return expect(peer, RDMA_CM_EVENT_ROUTE_RESOLVED);
 }
