@@ -6,20 +6,30 @@
 # usage: run.sh [-v] [-f hpsock|tcp] SET | -p PROGRAM...
 #	-v	show all that the programs print, else only what failed
 #	-f	only the test cases over AF_HPSOCK, or only the same ones over TCP
+# SET may be a part of one (full:1/2), and PROGRAM name its tests (stream_close:races).
 #
 # The sets are in the file "sets".  Every program prints KTAP; one that does
 # not end in time, dies or says nothing counts as failed.  The last line is
 # "N passed, N failed, N skipped", counting test cases.
 set -u
 cd "$(dirname "$0")" || exit 1
+. ./tasks.sh
 
 verbose=
 family=
 filter=()
 passed=0 failed=0 skipped=0
+number=0
 slow=${HPSOCK_SLOW:-1}
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+
+# What the programs print goes where it outlives a guest that dies.
+if [ -n "${HPSOCK_JOB:-}" ]; then
+	logs=$HPSOCK_JOB/programs
+	mkdir -p "$logs"
+else
+	logs=$(mktemp -d)
+	trap 'rm -rf "$logs"' EXIT
+fi
 
 path_of()
 {
@@ -33,7 +43,7 @@ path_of()
 verdict()
 {
 	case $1 in
-	124|137)	echo 'no end in time';;
+	124)		echo 'no end in time';;
 	12[67])		echo 'cannot be run';;
 	12[89]|1[3-9]?)	echo "killed by signal $(($1 - 128))";;
 	*)
@@ -45,18 +55,80 @@ verdict()
 	esac
 }
 
-# run PROGRAM SECONDS
+# end_session PID: end all that a program has started; a script may clean up first.
+end_session()
+{
+	local end=$((SECONDS + 10))
+	pkill -TERM -s "$1"
+	while pgrep -s "$1" >/dev/null && [ "$SECONDS" -lt "$end" ]; do
+		sleep 0.2
+	done
+	pkill -KILL -s "$1"
+}
+
+# bounded SECONDS LOG COMMAND...: a session of its own for each program, since the tests
+# have process groups of theirs.  What hangs is looked at (LOG.hang) before it is ended.
+bounded()
+{
+	local log=$2 pid timer first='' status
+	sleep "$1" &
+	timer=$!
+	setsid "${@:3}" >"$log" 2>&1 </dev/null &
+	pid=$!
+	# The shell shall not tell of anyone's death.
+	{ wait -n -p first "$pid" "$timer"; } 2>/dev/null
+	status=$?
+	if [ "$first" = "$timer" ]; then
+		{ show_tasks; show_module; } >"$log.hang"
+		end_session "$pid"
+		status=124
+	fi
+	kill "$timer" 2>/dev/null
+	{ wait "$pid" "$timer"; } 2>/dev/null
+	return $status
+}
+
+# show LOG WHY: of a failed program, what it said and what it was at.
+show()
+{
+	[ ! -s "$1.hang" ] || sed 's/^/    | /' "$1.hang"
+	grep -vE '^(ok .*|#  RUN .*|#            OK .*)$' "$1" | sed 's/^/    /'
+	[ -z "$2" ] || tail -n 5 "$1" | sed 's/^/    ... /'
+}
+
+# only PROGRAM TEST,...: the arguments for it, one a line.  A test of a program in C is
+# named with fixture and variant, as in its results (close.hpsock.races), or alone.
+only()
+{
+	local test
+	for test in ${2//,/ }; do
+		case $1,$test in
+		*.sh,*)	echo "$test";;
+		*.*.*)	printf '%s\n' -r "$test";;
+		*)	printf '%s\n' -t "$test";;
+		esac
+	done
+}
+
+# run PROGRAM[:TEST,...] SECONDS [VARIABLE=VALUE...]
 run()
 {
-	local args=("${filter[@]}")
-	local status counts ok bad skip why mark=ok begin=$SECONDS
-	if [[ $1 = *.sh ]]; then
+	local args=("${filter[@]}") name=${1%%:*}
+	local log status counts ok bad skip why mark=ok begin=$SECONDS
+	if [[ $name = *.sh ]]; then
 		[ "$family" != tcp ] || return
 		args=()
 	fi
+	if [ "$name" != "$1" ]; then
+		# The first filter that matches a test case decides.
+		[ "$family" != tcp ] || args=(-V hpsock -V hpsock6)
+		mapfile -t -O "${#args[@]}" args < <(only "$name" "${1#*:}")
+	fi
+	number=$((number + 1))
+	printf -v log '%s/%02d.%s.log' "$logs" $number "${1//\//.}"
 	# Lets one see on the console which program the kernel complained of.
 	[ ! -w /dev/kmsg ] || echo "<5>hps: $1" >/dev/kmsg
-	timeout -k 10 $(($2 * slow)) "$(path_of "$1")" "${args[@]}" >"$log" 2>&1 </dev/null
+	bounded $(($2 * slow)) "$log" env "${@:3}" "$(path_of "$name")" "${args[@]}"
 	status=$?
 	# Not every program has test cases over TCP.
 	if [ "$family" = tcp ] && grep -qx '1\.\.0' "$log"; then
@@ -73,9 +145,7 @@ run()
 	if [ -n "$verbose" ]; then
 		sed 's/^/    /' "$log"
 	elif [ "$bad" -ne 0 ]; then
-		grep -vE '^(ok .*|#  RUN .*|#            OK .*)$' "$log" | sed 's/^/    /'
-		# What it was at.
-		[ -z "$why" ] || tail -n 5 "$log" | sed 's/^/    ... /'
+		show "$log" "$why"
 	else
 		# A skipped test says why it was, and one that may fail why it does.
 		grep -E '^ok .*# (SKIP|XFAIL)' "$log" | sed 's/^/    /'
@@ -88,20 +158,21 @@ run()
 
 run_set()
 {
-	local list program bound
+	local list program bound environment
 	list=$(awk -v set="$1" -f sets.awk sets)
 	if [ -z "$list" ]; then
 		echo "run.sh: no program is in the set $1"
 		failed=1
 	fi
-	while read -r program bound; do
-		[ -z "$program" ] || run "$program" "$bound"
+	while read -r program bound environment; do
+		# shellcheck disable=SC2086 # a list
+		[ -z "$program" ] || run "$program" "$bound" $environment
 	done <<<"$list"
 }
 
 usage()
 {
-	sed -n '3,11s/^# \{0,1\}//p' "$0"
+	sed -n '3,12s/^# \{0,1\}//p' "$0"
 	exit 2
 }
 
