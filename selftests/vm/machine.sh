@@ -50,6 +50,7 @@ machine_setup()
 		HPSOCK_KERNEL=$kernel
 		HPSOCK_DEV=$dev
 		HPSOCK_SLOW=$(slowness)
+		VM_BUSY=${HPSOCK_SLOW:-1}
 		HPSOCK_KO=${ko:+/run/job/$1/hpsock.ko}
 		HPSOCK_TEST_KO=${test_ko:+/run/job/$1/hpsock_protect_test.ko}
 		HPSOCK_DELAY_KO=${delay_ko:+/run/job/$1/hpsock_delay.ko}
@@ -79,17 +80,49 @@ machine_setup()
 	done
 }
 
+# The kernel's watchdogs are as patient as the computer is slow.
 guest_args()
 {
-	echo "loglevel=6 panic=-1 oops=panic kasan_multi_shot" \
+	local busy=${HPSOCK_SLOW:-1}
+	echo "loglevel=7 panic=-1 oops=panic panic_print=1 unknown_nmi_panic kasan_multi_shot" \
+		"rcupdate.rcu_cpu_stall_timeout=$((30 * busy)) watchdog_thresh=$((10 * busy))" \
+		"workqueue.watchdog_thresh=$((30 * busy))" \
 		"hps.node=$1 hps.top=$HPSOCK_TOP hps.kernel=$kernel_dir hps.cache=$HPSOCK_CACHE"
 }
+
+# Seconds for all of it, and for a machine to say why it did not end in them.
+machine_time() { echo $((timeout * (1 + ${icount:-0}) + 60 + 10 * $(slowness))); }
+last_words() { echo $((20 + 5 * $(slowness))); }
 
 # The machine is killed when its time is over, and when we die of whatever.
 leash()
 {
-	local bound=$((timeout * (1 + ${icount:-0}) + 60 + 10 * $(slowness)))
+	local bound=$(($(machine_time) + $(last_words)))
 	exec setpriv --pdeathsig TERM timeout -s KILL "$bound" setpriv --pdeathsig KILL "$@"
+}
+
+# machine_ask NODE: let a machine whose time is over tell on the console what it is at. The
+# keys of SysRq need a kernel that still listens. An NMI reaches one that does not, too: it
+# panics, and "panic_print" has it list its tasks as SysRq-t does. User Mode Linux takes a
+# signal for a fault of its own, and shows the registers.
+machine_ask()
+{
+	local dir=$job/$1 pid=pid_$1
+	: >"$dir/hung"
+	echo 'hps: no end in time, what it is at:' >>"$dir/console"
+	if is_uml; then
+		pkill -SEGV -P "${!pid}" || true
+	else
+		echo nmi | socat - "UNIX-CONNECT:$dir/monitor" >/dev/null || true
+	fi
+}
+
+# machine_watch NODE: ask it in time.
+machine_watch()
+{
+	local pid=pid_$1 status=0
+	timeout "$(machine_time)" tail -f /dev/null --pid="${!pid}" || status=$?
+	[ $status -ne 124 ] || machine_ask "$1"
 }
 
 # start_qemu NODE [NETDEV]
@@ -113,7 +146,8 @@ start_qemu()
 	leash qemu-system-x86_64 -M q35,usb=off -cpu "$cpu" -accel "$accel" \
 		-smp "$smp" -m "${memory:-1536}" -nodefaults -no-reboot -display none \
 		-kernel "$kernel_dir/image" -initrd "$kernel_dir/initramfs" \
-		-serial "file:$dir/console" \
+		-chardev "file,id=console,path=$dir/console,append=on" -serial chardev:console \
+		-monitor "unix:$dir/monitor,server=on,wait=off" \
 		-chardev stdio,id=out,signal=off -serial chardev:out \
 		-fsdev local,id=root,path=/,security_model=none,readonly=on,multidevs=remap \
 		-device virtio-9p-pci,fsdev=root,mount_tag=rootfs \
@@ -135,7 +169,7 @@ start_uml()
 		root=/dev/root rootfstype=hostfs rootflags=/ ro \
 		con=null con0=null,fd:3 ssl=null ssl0=null,fd:1 "${extra[@]}" \
 		init="$VM/guest/init" hps.out=ttyS0 hps.hostjob="$job" \
-		$(guest_args "$1") 3>"$dir/console"
+		$(guest_args "$1") 3>>"$dir/console"
 }
 
 mac() { case $1 in a) echo 52:54:00:00:03:01;; *) echo 52:54:00:00:03:02;; esac; }
@@ -155,6 +189,7 @@ machine_start()
 	declare -g "pipe_$1=$!"
 	$start "$1" "${3:-}" </dev/null >"$dir/pipe" 2>"$dir/stderr" &
 	declare -g "pid_$1=$!"
+	machine_watch "$1" >/dev/null 2>&1 &
 }
 
 machine_wait()
@@ -176,8 +211,14 @@ machine_kill()
 
 # machine_misread NODE: QEMU before 8.1 now and then goes on with a breakpoint
 # that another processor has patched out of the code, and the guest's kernel
-# dies of it ("Oops: int3").  This is no kernel's fault: boot once more.
-machine_misread() { grep -aqE 'int3: 0000 \[#' "$job/$1/console"; }
+# dies of it ("Oops: int3").  This is no kernel's fault: boot once more.  Not once
+# the command runs: what was found by then must not be lost.
+machine_misread()
+{
+	awk '/hps: command starts/ { exit 1 }
+		/int3: 0000 \[#/ { found = 1; exit }
+		END { exit !found }' "$job/$1/console"
+}
 
 # What the kernel says when something is wrong.
 REPORTS='BUG: |kernel BUG at|WARNING: |Oops[: ]|Kernel panic|general protection fault'
@@ -201,7 +242,8 @@ known()
 
 # since_start FILE: what the kernel said since the guest runs our programs.  What
 # it has to say about itself before, such as about a missing PCI bus, is no fault of ours.
-since_start() { tr -d '\r' <"$1" | sed '1,/hps: guest starts/d'; }
+# Nor is what it says when asked.
+since_start() { tr -d '\r' <"$1" | sed '1,/hps: guest starts/d; /hps: no end in time/,$d'; }
 
 # suspicious: filter kernel messages.  A report lasts until the next one, at most
 # 400 lines, of which the first 60 are printed; the known ones are left out, unless
@@ -247,6 +289,27 @@ machine_reports()
 	fi
 }
 
+# console_end LINES FILE: the last ones, but of the tasks that a dying kernel lists and of
+# what a hanging one was asked.
+console_end()
+{
+	tr -d '\r' <"$2" | awk '/hps: no end in time/ { exit }
+		/Kernel panic/ { panic = 1 }
+		panic && /task:[^ ]* *state:/ { exit }
+		{ print }' | tail -n "$1"
+}
+
+# console_hung FILE: what a hanging kernel answered: where it was, and the tasks that are
+# in the module.
+console_hung()
+{
+	tr -d '\r' <"$1" | sed '1,/hps: no end in time/d' | awk '
+		function flush() { if (n == 1 || task ~ /hps_/) printf "%s", task; task = "" }
+		/task:[^ ]* *state:/ { flush(); n++ }
+		{ task = task $0 "\n"; if (!n) n = 1 }
+		END { flush() }' | head -n 120
+}
+
 # machine_judge NODE: print what is wrong and return the status:
 # the command's, 124 after a timeout, 125 if the machine was not well.
 machine_judge()
@@ -263,14 +326,17 @@ machine_judge()
 		say "hp$1: $(cat "$dir/trouble")"
 		return 125
 	fi
-	if [ -z "$status" ] && [ "$(cat "$dir/exit" 2>/dev/null)" = 137 ]; then
-		say "hp$1: killed, the time was over; end of the console:"
-		tail -n 30 "$dir/console" >&2
+	if [ -z "$status" ] && [ -e "$dir/hung" ]; then
+		say "hp$1: the machine did not end in time; end of the console:"
+		console_end 30 "$dir/console" >&2
+		say "hp$1: when asked what it was at:"
+		console_hung "$dir/console" >&2
 		return 124
 	fi
 	if [ -z "$status" ]; then
 		say "hp$1: ended without a result; end of the console:"
-		tail -n 40 "$dir/console" "$dir/stderr" >&2
+		console_end 40 "$dir/console" >&2
+		tail -n 5 "$dir/stderr" >&2
 		return 125
 	fi
 	return "$status"

@@ -27,7 +27,7 @@ driver()
 
 until_true()
 {
-	local end=$((SECONDS + 60))
+	local end=$((SECONDS + 60 * ${HPSOCK_SLOW:-1}))
 	until "$@"; do
 		if [ "$SECONDS" -ge "$end" ]; then
 			echo "net.sh: waited in vain: $*" >&2
