@@ -289,14 +289,16 @@ machine_reports()
 	fi
 }
 
-# console_end LINES FILE: the last ones, but of the tasks that a dying kernel lists and of
-# what a hanging one was asked.
+# console_end LINES FILE: the last ones, but of the tasks that a dying kernel lists, of
+# what a hanging one was asked, and of the boot where it went well.
 console_end()
 {
 	tr -d '\r' <"$2" | awk '/hps: no end in time/ { exit }
+		/hps: guest starts/ && !panic { n = 0 }
 		/Kernel panic/ { panic = 1 }
 		panic && /task:[^ ]* *state:/ { exit }
-		{ print }' | tail -n "$1"
+		{ line[n++] = $0 }
+		END { for (i = 0; i < n; i++) print line[i] }' | tail -n "$1"
 }
 
 # console_hung FILE: what a hanging kernel answered: where it was, and the tasks that are
