@@ -6,7 +6,8 @@
 # make demo		unmodified programs between two virtual machines
 # make check		the tests on Debian's kernels, in virtual machines
 # make check-debug	the tests on kernels that look for bugs
-# make check-all	all of it, the result goes into Documentation/results.rst
+# make check-all	all of it, as far as it has not passed yet with the code as it is;
+#			the result goes into Documentation/results.rst
 # make bench		a report next to TCP, SMC-R, rsockets and verbs (ROUNDS=1: short)
 # make style		checkpatch, sparse, shellcheck; silent when clean
 
