@@ -275,7 +275,7 @@ machine_reports()
 	local dir=$job/$1
 	since_start "$dir/console" | suspicious >"$dir/reports"
 	# The console shows warnings and worse, also those of a dying kernel.
-	if [ ! -s "$dir/reports" ] && [ -s "$dir/dmesg" ]; then
+	if [ ! -s "$dir/reports" ] && [ -s "$dir/dmesg" ] && [ ! -e "$dir/hung" ]; then
 		since_start "$dir/dmesg" | suspicious >"$dir/reports"
 	fi
 	[ ! -s "$dir/kmemleak" ] || suspicious <"$dir/kmemleak" >>"$dir/reports"
@@ -328,7 +328,7 @@ machine_judge()
 		say "hp$1: $(cat "$dir/trouble")"
 		return 125
 	fi
-	if [ -z "$status" ] && [ -e "$dir/hung" ]; then
+	if [ -e "$dir/hung" ]; then
 		say "hp$1: the machine did not end in time; end of the console:"
 		console_end 30 "$dir/console" >&2
 		say "hp$1: when asked what it was at:"

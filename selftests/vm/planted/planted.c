@@ -143,6 +143,15 @@ static void bug_hung(void)
 	}
 }
 
+/* Nothing but an NMI gets through to this processor. */
+static void bug_spin(void)
+{
+	local_irq_disable();
+	while (!READ_ONCE(zero))
+		cpu_relax();
+	local_irq_enable();
+}
+
 static const struct {
 	const char *name;
 	void (*make)(void);
@@ -160,6 +169,7 @@ static const struct {
 	{ "oops", bug_oops },
 	{ "panic", bug_panic },
 	{ "hung", bug_hung },
+	{ "spin", bug_spin },
 };
 
 static int __init planted_init(void)
