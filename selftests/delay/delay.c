@@ -12,11 +12,15 @@
 #include <linux/kprobes.h>
 #include <linux/module.h>
 
+/* The number of an argument of a function that was just entered. */
+static int delay_argument(struct pt_regs *regs, int n)
+{
 #ifdef CONFIG_HAVE_FUNCTION_ARG_ACCESS_API
-#define delay_argument(regs, n)	regs_get_kernel_argument(regs, n)
+	return regs_get_kernel_argument(regs, n);
 #else
-#define delay_argument(regs, n)	0	/* nor has such a kernel probes: User Mode Linux */
+	return 0;	/* nor has such a kernel probes: User Mode Linux */
 #endif
+}
 
 #define DELAY_MAX	4
 
@@ -47,7 +51,7 @@ static int delay_enter(struct kprobe *probe, struct pt_regs *regs)
 {
 	int i = probe - probes;
 
-	if (arg[i] >= 0 && (int)delay_argument(regs, arg[i]) != value[i])
+	if (arg[i] >= 0 && delay_argument(regs, arg[i]) != value[i])
 		return 0;
 	/* Two processors may be here; a number too few does no harm. */
 	WRITE_ONCE(count[i], READ_ONCE(count[i]) + 1);
