@@ -624,9 +624,13 @@ void hps_until_blocked(pid_t tid)
 
 	while (asleep < 3) {
 		last = sleeps;
-		if (!thread_state(tid, &state, &sleeps) || hps_now() > end) {
+		if (!thread_state(tid, &state, &sleeps)) {
+			fprintf(stderr, "# thread %d should wait in a call, which is over\n", tid);
+			abort();
+		}
+		if (hps_now() > end) {
 			fprintf(stderr, "# thread %d should wait in a call, state %c\n", tid,
-				state ?: '-');
+				state);
 			abort();
 		}
 		if (state == 'S')
