@@ -597,7 +597,8 @@ static struct rdma_cm_id *hps_service_open(struct net *net, int family)
 	if (!err)
 		return id;
 	rdma_destroy_id(id);
-	return ERR_PTR(err);
+	/* Which is what it says of a port that another has for any address. */
+	return ERR_PTR(err == -EADDRNOTAVAIL ? -EADDRINUSE : err);
 }
 
 static void hps_service_stop(struct hps_net *hn)

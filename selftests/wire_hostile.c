@@ -491,6 +491,33 @@ TEST_F(wire, nobody_listens)
 	EXPECT_EQ(refused + 3, hps_stat("reject_refused"));
 }
 
+/*
+ * Somebody else has the port that all connections come in at, if only for one family of
+ * addresses: he would have what is meant for us.
+ */
+TEST_F(wire, service_port_taken)
+{
+	int one = 1;
+	struct peer *peer = &self->peer;
+	struct hps_addr at;
+
+	close(self->l);
+	at = hps_any(self->t.af, peer_service_port());
+	peer->events = rdma_create_event_channel();
+	ASSERT_NE(NULL, peer->events);
+	ASSERT_OK(rdma_create_id(peer->events, &peer->listen_id, NULL, RDMA_PS_TCP));
+	ASSERT_OK(rdma_set_option(peer->listen_id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY,
+				  &one, sizeof(one)));
+	ASSERT_OK(rdma_bind_addr(peer->listen_id, &at.sa));
+	ASSERT_OK(rdma_listen(peer->listen_id, 1));
+	EXPECT_ERRNO(EADDRINUSE, hps_listen(&self->t, 1, &at));
+	/* Nothing is left behind by that. */
+	EXPECT_ERRNO(EADDRINUSE, hps_listen(&self->t, 1, &at));
+	ASSERT_OK(rdma_destroy_id(peer->listen_id));
+	peer->listen_id = NULL;
+	EXPECT_OK(hps_listen(&self->t, 1, &at));
+}
+
 TEST_F(wire, backlog_full)
 {
 	long busy = hps_stat("reject_busy");
