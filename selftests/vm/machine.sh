@@ -232,10 +232,12 @@ REPORTS+='|Out of memory|Segfault with no mm|INFO: trying to register non-static
 # (siw_qp_llp_data_ready), so lockdep complains once TCP is used besides.  The
 # rxe looks at a queue pair after it has queued a packet for it (rxe_resp_queue_pkt),
 # which another processor may have used meanwhile and the queue pair be destroyed; it
-# takes a virtual processor that does not run for a millisecond to see that.
+# takes a virtual processor that does not run for a millisecond to see that.  The iw_cm
+# forgets its copy of a hello that comes for an id that is being destroyed
+# (cm_work_handler); the module makes no such copy.
 known()
 {
-	[ "$dev" != siw ] || echo 'clock-AF_INET'
+	[ "$dev" != siw ] || echo 'clock-AF_INET|unreferenced object .*size 32.*48 50 53 31 01'
 	[ "$dev" != rxe ] || echo 'rxe_task.c:[0-9]+ rxe_sched_task.*rxe_udp_encap_recv'
 	[ -z "$expect" ] || echo "$expect"
 }
