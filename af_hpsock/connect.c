@@ -150,7 +150,7 @@ static void hps_connect_undo(struct sock *sk)
 	hps_connect_forget(sk);
 	hps_connect_cancel(sk);
 	hps_sock_set_state(sk, TCP_CLOSE);
-	inet_sk(sk)->inet_dport = 0;
+	hps_port_part(sk);
 	sk->sk_shutdown = 0;
 	local = hsk->local;
 	if (!(sk->sk_userlocks & SOCK_BINDPORT_LOCK)) {
@@ -220,12 +220,9 @@ static int hps_connect_start(struct sock *sk, struct sockaddr *uaddr, int len)
 	    (ipv6_addr_v4mapped(&peer.ip) &&
 	     ipv4_is_loopback(peer.ip.s6_addr32[3])))
 		return -ENETUNREACH;
-	if (hps_autobind(sk))
-		return -EADDRNOTAVAIL;
-	if (hps_port_tuple_taken(sk, &peer))
-		return -EADDRNOTAVAIL;
-
-	hps_sock_set_peer(sk, &peer);
+	err = hps_port_connect(sk, &peer);
+	if (err)
+		return err;
 	hsk->local.v6 = peer.v6;
 	hsk->connect_tries = 1;
 	hsk->connect_delay = HPS_CONNECT_DELAY;

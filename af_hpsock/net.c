@@ -16,8 +16,10 @@ static int __net_init hps_net_init(struct net *net)
 	spin_lock_init(&hn->port_lock);
 	for (i = 0; i < ARRAY_SIZE(hn->ports); i++) {
 		INIT_HLIST_HEAD(&hn->ports[i]);
-		INIT_HLIST_HEAD(&hn->listeners[i]);
+		INIT_HLIST_HEAD(&hn->socks[i]);
 	}
+	for (i = 0; i < ARRAY_SIZE(hn->listeners); i++)
+		INIT_HLIST_HEAD(&hn->listeners[i]);
 	mutex_init(&hn->service_lock);
 
 	err = hps_stats_net_init(net, hn);

@@ -10,7 +10,8 @@
 
 #include "stats.h"
 
-#define HPS_PORT_BITS	8
+#define HPS_PORT_BITS	9
+#define HPS_LISTEN_BITS	7
 
 struct rdma_cm_id;
 
@@ -18,10 +19,11 @@ struct rdma_cm_id;
  * struct hps_net - what the module keeps for a network namespace
  * @stats: counters, per CPU
  * @orphans: connections whose program has closed the socket and that have not ended
- * @port_lock: guards @ports and @listeners, port_node and listen_node of sockets;
- *	bottom halves off, taken inside hps_conn.lock
- * @ports: bound sockets by port number
- * @listeners: listening sockets, likewise: apart from the many that were accepted
+ * @port_lock: guards what port.c keeps, the three tables below, and the names of sockets
+ *	that are in them; bottom halves off, taken inside hps_conn.lock
+ * @ports: ports in use, by number
+ * @socks: sockets that have one, by number and peer
+ * @listeners: listening sockets by port number: apart from the many that were accepted
  * @service_lock: guards the two below; may sleep
  * @service_users: listening sockets
  * @service: rdma_cm listeners, IPv4 and IPv6, while there are users: a cm_id
@@ -30,9 +32,10 @@ struct rdma_cm_id;
 struct hps_net {
 	struct hps_stats __percpu *stats;
 	atomic_t orphans;
-	spinlock_t port_lock;	/* ports, listeners */
+	spinlock_t port_lock;	/* ports, socks, listeners */
 	struct hlist_head ports[1 << HPS_PORT_BITS];
-	struct hlist_head listeners[1 << HPS_PORT_BITS];
+	struct hlist_head socks[1 << HPS_PORT_BITS];
+	struct hlist_head listeners[1 << HPS_LISTEN_BITS];
 	struct mutex service_lock;	/* service, service_users */
 	unsigned int service_users;
 	struct rdma_cm_id *service[2];

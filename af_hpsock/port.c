@@ -8,20 +8,64 @@
 #include <linux/jhash.h>
 #include <linux/once.h>
 #include <linux/random.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
 #include <net/ip.h>
 #include <net/tcp_states.h>
 
 #include "net.h"
 #include "sock.h"
 
-static struct hlist_head *hps_port_head(struct hps_net *hn, u16 port)
+/* How many ports connect() tries before it lets others run. */
+#define HPS_PORT_BATCH	64
+
+/**
+ * struct hps_port - a port that is in use, of one type of sockets
+ * @node: in hps_net.ports
+ * @socks: who has it, by hps_sock.port_node
+ * @number: which it is
+ * @type: each has ports of its own, as protocols have
+ * @bound: bind(2) or listen(2) took it. What connect(2) took for itself, it takes again
+ *	for another peer
+ *
+ * Goes with the last of @socks. Guarded by hps_net.port_lock.
+ */
+struct hps_port {
+	struct hlist_node node;
+	struct hlist_head socks;
+	u16 number;
+	u16 type;
+	bool bound;
+};
+
+static struct hlist_head *hps_port_head(struct hps_net *hn, u16 number)
 {
-	return &hn->ports[hash_32(port, HPS_PORT_BITS)];
+	return &hn->ports[hash_32(number, HPS_PORT_BITS)];
 }
 
-static struct hlist_head *hps_port_listeners(struct hps_net *hn, u16 port)
+static struct hlist_head *hps_port_listeners(struct hps_net *hn, u16 number)
 {
-	return &hn->listeners[hash_32(port, HPS_PORT_BITS)];
+	return &hn->listeners[hash_32(number, HPS_LISTEN_BITS)];
+}
+
+/* Where a socket is that has this port, and this peer, or port 0 for none. */
+static struct hlist_head *hps_port_socks(struct hps_net *hn, u16 number,
+					 const struct hps_addr *peer)
+{
+	u32 ports = (u32)number << 16 | peer->port;
+
+	return &hn->socks[hash_32(__ipv6_addr_jhash(&peer->ip, ports),
+				  HPS_PORT_BITS)];
+}
+
+static struct hps_port *hps_port_find(struct hps_net *hn, int type, u16 number)
+{
+	struct hps_port *port;
+
+	hlist_for_each_entry(port, hps_port_head(hn, number), node)
+		if (port->number == number && port->type == type)
+			return port;
+	return NULL;
 }
 
 static bool hps_port_clash(const struct sock *sk, const struct in6_addr *ip,
@@ -30,8 +74,7 @@ static bool hps_port_clash(const struct sock *sk, const struct in6_addr *ip,
 	const struct in6_addr *other_ip = &other->sk_v6_rcv_saddr;
 	bool v6only = ipv6_only_sock(sk), other_v6only = ipv6_only_sock(other);
 
-	/* Each type has ports of its own, as protocols have. */
-	if (sk == other || sk->sk_type != other->sk_type)
+	if (sk == other)
 		return false;
 	if (sk->sk_bound_dev_if && other->sk_bound_dev_if &&
 	    sk->sk_bound_dev_if != other->sk_bound_dev_if)
@@ -47,36 +90,148 @@ static bool hps_port_clash(const struct sock *sk, const struct in6_addr *ip,
 	       hps_addr_covers(other_ip, other_v6only, ip, v6only);
 }
 
-static bool hps_port_free(struct hps_net *hn, const struct sock *sk,
-			  const struct in6_addr *ip, u16 port, bool may_reuse)
+/* May a socket have a port, beside those that have it? */
+static bool hps_port_free(const struct hps_port *port, const struct sock *sk,
+			  const struct in6_addr *ip, bool may_reuse)
 {
 	struct hps_sock *other;
 
-	hlist_for_each_entry(other, hps_port_head(hn, port), port_node) {
-		if (other->inet.inet_num == port &&
-		    hps_port_clash(sk, ip, &other->inet.sk, may_reuse))
+	if (!port)
+		return true;
+	hlist_for_each_entry(other, &port->socks, port_node)
+		if (hps_port_clash(sk, ip, &other->inet.sk, may_reuse))
 			return false;
-	}
 	return true;
 }
 
-/* Any free port of ip_local_port_range, from a random place on; 0 if none. */
-static u16 hps_port_any(struct hps_net *hn, struct sock *sk,
-			const struct in6_addr *ip)
+/* Into the table of sockets, again when its peer has changed; port_lock is held. */
+static void hps_port_hash(struct hps_net *hn, struct sock *sk)
 {
+	struct hps_sock *hsk = hps_sk(sk);
+
+	hlist_del_init(&hsk->sock_node);
+	hlist_add_head(&hsk->sock_node,
+		       hps_port_socks(hn, inet_sk(sk)->inet_num, &hsk->peer));
+}
+
+/*
+ * Give a port to a socket. @port is NULL if nobody has it; port_lock is held. Returns
+ * false without memory.
+ */
+static bool hps_port_take(struct hps_net *hn, struct hps_port *port,
+			  struct sock *sk, const struct hps_addr *addr,
+			  bool bound)
+{
+	if (!port) {
+		port = kzalloc(sizeof(*port), GFP_ATOMIC | __GFP_NOWARN);
+		if (!port)
+			return false;
+		port->number = addr->port;
+		port->type = sk->sk_type;
+		hlist_add_head(&port->node, hps_port_head(hn, addr->port));
+	}
+	port->bound |= bound;
+	hps_sock_set_local(sk, addr);
+	hps_sk(sk)->port = port;
+	hlist_add_head(&hps_sk(sk)->port_node, &port->socks);
+	hps_port_hash(hn, sk);
+	return true;
+}
+
+/* Take this port, if the socket may have it. */
+static bool hps_port_try(struct hps_net *hn, struct sock *sk,
+			 const struct hps_addr *addr, bool may_reuse)
+{
+	struct hps_port *port;
+	bool ok;
+
+	spin_lock_bh(&hn->port_lock);
+	port = hps_port_find(hn, sk->sk_type, addr->port);
+	ok = hps_port_free(port, sk, &addr->ip, may_reuse) &&
+	     hps_port_take(hn, port, sk, addr, true);
+	spin_unlock_bh(&hn->port_lock);
+	return ok;
+}
+
+/* Is there such a connection? The address of one that begins may not be known yet. */
+static bool hps_port_connected(struct hps_net *hn, const struct sock *sk,
+			       const struct hps_addr *local,
+			       const struct hps_addr *peer)
+{
+	struct hps_sock *other;
+	struct sock *osk;
+
+	hlist_for_each_entry(other, hps_port_socks(hn, local->port, peer),
+			     sock_node) {
+		osk = &other->inet.sk;
+		if (osk != sk && osk->sk_type == sk->sk_type &&
+		    osk->sk_state != TCP_CLOSE &&
+		    inet_sk(osk)->inet_num == local->port &&
+		    other->peer.port == peer->port &&
+		    ipv6_addr_equal(&other->peer.ip, &peer->ip) &&
+		    (hps_addr_any(&local->ip) ||
+		     hps_addr_any(&osk->sk_v6_rcv_saddr) ||
+		     ipv6_addr_equal(&osk->sk_v6_rcv_saddr, &local->ip)))
+			return true;
+	}
+	return false;
+}
+
+/* Now it has a peer, and no other socket may have both its ends. */
+static void hps_port_begin(struct hps_net *hn, struct sock *sk,
+			   const struct hps_addr *peer)
+{
+	hps_sock_set_peer(sk, peer);
+	hps_sock_set_state(sk, TCP_SYN_SENT);
+	hps_port_hash(hn, sk);
+}
+
+/* As hps_port_try(), for a connection. */
+static bool hps_port_try_connect(struct hps_net *hn, struct sock *sk,
+				 const struct hps_addr *addr,
+				 const struct hps_addr *peer)
+{
+	struct hps_port *port;
+	bool ok;
+
+	spin_lock_bh(&hn->port_lock);
+	port = hps_port_find(hn, sk->sk_type, addr->port);
+	ok = !port || (!port->bound &&
+		       !hps_port_connected(hn, sk, addr, peer));
+	if (ok)
+		ok = hps_port_take(hn, port, sk, addr, false);
+	if (ok)
+		hps_port_begin(hn, sk, peer);
+	spin_unlock_bh(&hn->port_lock);
+	return ok;
+}
+
+/*
+ * Take any port of ip_local_port_range, from a random place on; with a peer, for a
+ * connection.
+ */
+static bool hps_port_any(struct hps_net *hn, struct sock *sk,
+			 const struct hps_addr *peer)
+{
+	struct hps_addr addr = hps_sk(sk)->local;
 	int low, high, range, start, i;
+	bool ok;
 
 	inet_sk_get_local_port_range(sk, &low, &high);
 	range = high - low + 1;
 	start = get_random_u32_below(range);
 	for (i = 0; i < range; i++) {
-		u16 port = low + (start + i) % range;
-
-		if (!inet_is_local_reserved_port(sock_net(sk), port) &&
-		    hps_port_free(hn, sk, ip, port, false))
-			return port;
+		addr.port = low + (start + i) % range;
+		if (inet_is_local_reserved_port(sock_net(sk), addr.port))
+			continue;
+		ok = peer ? hps_port_try_connect(hn, sk, &addr, peer) :
+			    hps_port_try(hn, sk, &addr, false);
+		if (ok)
+			return true;
+		if (i % HPS_PORT_BATCH == 0)
+			cond_resched();
 	}
-	return 0;
+	return false;
 }
 
 /**
@@ -84,28 +239,67 @@ static u16 hps_port_any(struct hps_net *hn, struct sock *sk,
  * @sk: a socket without a port, locked
  * @addr: the address; port 0 for any that is free
  *
- * Context: process. Return: 0 or -EADDRINUSE.
+ * Context: process, may sleep. Return: 0 or -EADDRINUSE.
  */
 int hps_port_bind(struct sock *sk, const struct hps_addr *addr)
 {
 	struct hps_net *hn = hps_net(sock_net(sk));
-	struct hps_addr bound = *addr;
-	int err = 0;
+	struct hps_addr before = hps_sk(sk)->local;
+	bool ok;
+
+	if (addr->port) {
+		ok = hps_port_try(hn, sk, addr, true);
+	} else {
+		hps_port_rename(sk, addr);
+		ok = hps_port_any(hn, sk, NULL);
+		if (!ok)
+			hps_port_rename(sk, &before);
+	}
+	return ok ? 0 : -EADDRINUSE;
+}
+
+/**
+ * hps_port_connect - may a socket connect to there? If so, it is on its way
+ * @sk: the socket, locked; is given a port if it has none
+ * @peer: the other end
+ *
+ * SO_REUSEADDR lets sockets share a port, and so does connect(2) where bind(2) did not
+ * take it, but not both ends.
+ *
+ * Context: process, may sleep. Return: 0, with the peer set and in TCP_SYN_SENT, or
+ * -EADDRNOTAVAIL.
+ */
+int hps_port_connect(struct sock *sk, const struct hps_addr *peer)
+{
+	struct hps_net *hn = hps_net(sock_net(sk));
+	bool ok;
+
+	if (!inet_sk(sk)->inet_num)
+		return hps_port_any(hn, sk, peer) ? 0 : -EADDRNOTAVAIL;
+	spin_lock_bh(&hn->port_lock);
+	ok = !hps_port_connected(hn, sk, &hps_sk(sk)->local, peer);
+	if (ok)
+		hps_port_begin(hn, sk, peer);
+	spin_unlock_bh(&hn->port_lock);
+	return ok ? 0 : -EADDRNOTAVAIL;
+}
+
+/**
+ * hps_port_part - a socket has no peer any more
+ * @sk: the socket, locked
+ *
+ * Context: process.
+ */
+void hps_port_part(struct sock *sk)
+{
+	struct hps_net *hn = hps_net(sock_net(sk));
 
 	spin_lock_bh(&hn->port_lock);
-	if (!bound.port)
-		bound.port = hps_port_any(hn, sk, &bound.ip);
-	else if (!hps_port_free(hn, sk, &bound.ip, bound.port, true))
-		bound.port = 0;
-	if (bound.port) {
-		hps_sock_set_local(sk, &bound);
-		hlist_add_head(&hps_sk(sk)->port_node,
-			       hps_port_head(hn, bound.port));
-	} else {
-		err = -EADDRINUSE;
-	}
+	hps_sk(sk)->peer.port = 0;
+	inet_sk(sk)->inet_dport = 0;
+	if (hps_sk(sk)->port)
+		hps_port_hash(hn, sk);
 	spin_unlock_bh(&hn->port_lock);
-	return err;
 }
 
 /**
@@ -123,48 +317,14 @@ int hps_port_recheck(struct sock *sk)
 	bool free;
 
 	spin_lock_bh(&hn->port_lock);
-	free = hps_port_free(hn, sk, &sk->sk_v6_rcv_saddr,
-			     inet_sk(sk)->inet_num, true);
+	free = hps_port_free(hps_sk(sk)->port, sk, &sk->sk_v6_rcv_saddr, true);
 	spin_unlock_bh(&hn->port_lock);
 	return free ? 0 : -EADDRINUSE;
 }
 
 /**
- * hps_port_tuple_taken - is there such a connection already?
- * @sk: a socket with a port, locked
- * @peer: where it is to connect
- *
- * SO_REUSEADDR lets sockets share a port, but not both ends.
- *
- * Context: process.
- */
-bool hps_port_tuple_taken(struct sock *sk, const struct hps_addr *peer)
-{
-	struct hps_net *hn = hps_net(sock_net(sk));
-	u16 port = inet_sk(sk)->inet_num;
-	struct hps_sock *other;
-	bool taken = false;
-
-	spin_lock_bh(&hn->port_lock);
-	hlist_for_each_entry(other, hps_port_head(hn, port), port_node) {
-		struct sock *osk = &other->inet.sk;
-
-		if (osk != sk && osk->sk_type == sk->sk_type &&
-		    other->inet.inet_num == port &&
-		    osk->sk_state != TCP_CLOSE && osk->sk_state != TCP_LISTEN &&
-		    other->peer.port == peer->port &&
-		    ipv6_addr_equal(&other->peer.ip, &peer->ip) &&
-		    ipv6_addr_equal(&osk->sk_v6_rcv_saddr,
-				    &sk->sk_v6_rcv_saddr))
-			taken = true;
-	}
-	spin_unlock_bh(&hn->port_lock);
-	return taken;
-}
-
-/**
  * hps_port_share - let an accepted socket hold its listener's port too
- * @sk: the accepted socket; its local address is set
+ * @sk: the accepted socket; its addresses are set
  * @with: the listening socket
  *
  * Context: process.
@@ -172,11 +332,12 @@ bool hps_port_tuple_taken(struct sock *sk, const struct hps_addr *peer)
 void hps_port_share(struct sock *sk, struct sock *with)
 {
 	struct hps_net *hn = hps_net(sock_net(sk));
+	struct hps_port *port;
 
 	spin_lock_bh(&hn->port_lock);
-	if (!hlist_unhashed(&hps_sk(with)->port_node))
-		hlist_add_head(&hps_sk(sk)->port_node,
-			       hps_port_head(hn, inet_sk(sk)->inet_num));
+	port = hps_sk(with)->port;
+	if (port)
+		hps_port_take(hn, port, sk, &hps_sk(sk)->local, true);
 	spin_unlock_bh(&hn->port_lock);
 }
 
@@ -205,9 +366,20 @@ void hps_port_rename(struct sock *sk, const struct hps_addr *addr)
 void hps_port_release(struct sock *sk)
 {
 	struct hps_net *hn = hps_net(sock_net(sk));
+	struct hps_sock *hsk = hps_sk(sk);
+	struct hps_port *port;
 
 	spin_lock_bh(&hn->port_lock);
-	hlist_del_init(&hps_sk(sk)->port_node);
+	port = hsk->port;
+	if (port) {
+		hsk->port = NULL;
+		hlist_del_init(&hsk->sock_node);
+		hlist_del_init(&hsk->port_node);
+		if (hlist_empty(&port->socks)) {
+			hlist_del(&port->node);
+			kfree(port);
+		}
+	}
 	spin_unlock_bh(&hn->port_lock);
 }
 
@@ -260,7 +432,7 @@ static int hps_port_score(const struct sock *sk, const struct in6_addr *ip,
 }
 
 /* Of equals, which there are with SO_REUSEPORT, not to be chosen from outside. */
-static u32 hps_port_hash(const struct hps_addr *peer)
+static u32 hps_port_choice(const struct hps_addr *peer)
 {
 	static u32 secret __read_mostly;
 
@@ -287,7 +459,7 @@ struct sock *hps_port_listener(struct net *net, const struct in6_addr *ip,
 	struct hps_net *hn = hps_net(net);
 	struct hps_sock *hsk;
 	struct sock *best = NULL;
-	u32 hash = hps_port_hash(peer);
+	u32 hash = hps_port_choice(peer);
 	int score, best_score = 0;
 	u32 equals = 0;
 

@@ -31,40 +31,64 @@ static void hps_proc_sock(struct seq_file *seq, struct hps_sock *hsk)
 		   sock_i_ino(sk));
 }
 
-/* Start at a hash chain, go on where the last read ended. */
+/*
+ * A place in the file: 0 is the line of titles, and what is above 1 is a chain of
+ * hps_net.socks and a socket's number in it. The lock is held from start to stop, which
+ * is for as many lines as a page has.
+ */
+static loff_t hps_proc_pos(u32 chain, u32 n)
+{
+	return 1 + ((loff_t)chain << 32 | n);
+}
+
+/* The socket at a place, or the first one behind it. */
+static void *hps_proc_find(struct hps_net *hn, loff_t *pos)
+{
+	u32 chain = (*pos - 1) >> 32, n = *pos - 1;
+	struct hps_sock *hsk;
+
+	for (; chain < ARRAY_SIZE(hn->socks); chain++, n = 0) {
+		*pos = hps_proc_pos(chain, n);
+		hlist_for_each_entry(hsk, &hn->socks[chain], sock_node)
+			if (!n--)
+				return hsk;
+	}
+	*pos = hps_proc_pos(chain, 0);
+	return NULL;
+}
+
 static void *hps_proc_start(struct seq_file *seq, loff_t *pos)
+	__acquires(&hps_net(seq_file_net(seq))->port_lock)
 {
 	struct hps_net *hn = hps_net(seq_file_net(seq));
 
-	if (!*pos)
-		return SEQ_START_TOKEN;
-	return *pos <= ARRAY_SIZE(hn->ports) ? &hn->ports[*pos - 1] : NULL;
+	spin_lock_bh(&hn->port_lock);
+	return *pos ? hps_proc_find(hn, pos) : SEQ_START_TOKEN;
 }
 
 static void *hps_proc_next(struct seq_file *seq, void *v, loff_t *pos)
 {
-	++*pos;
-	return hps_proc_start(seq, pos);
+	struct hps_net *hn = hps_net(seq_file_net(seq));
+
+	if (v == SEQ_START_TOKEN)
+		*pos = hps_proc_pos(0, 0);
+	else
+		++*pos;
+	return hps_proc_find(hn, pos);
 }
 
 static void hps_proc_stop(struct seq_file *seq, void *v)
+	__releases(&hps_net(seq_file_net(seq))->port_lock)
 {
+	spin_unlock_bh(&hps_net(seq_file_net(seq))->port_lock);
 }
 
 static int hps_proc_show(struct seq_file *seq, void *v)
 {
-	struct hps_net *hn = hps_net(seq_file_net(seq));
-	struct hlist_head *head = v;
-	struct hps_sock *hsk;
-
-	if (v == SEQ_START_TOKEN) {
+	if (v == SEQ_START_TOKEN)
 		seq_puts(seq, "local port peer port state rx_queue tx_queue uid inode\n");
-		return 0;
-	}
-	spin_lock_bh(&hn->port_lock);
-	hlist_for_each_entry(hsk, head, port_node)
-		hps_proc_sock(seq, hsk);
-	spin_unlock_bh(&hn->port_lock);
+	else
+		hps_proc_sock(seq, v);
 	return 0;
 }
 

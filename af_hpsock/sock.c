@@ -96,6 +96,7 @@ struct sock *hps_sock_alloc(struct net *net, struct socket *sock, int type,
 	hps_opt_init(sk);
 	ipv6_addr_set_v4mapped(htonl(INADDR_ANY), &hsk->local.ip);
 	INIT_HLIST_NODE(&hsk->port_node);
+	INIT_HLIST_NODE(&hsk->sock_node);
 	INIT_HLIST_NODE(&hsk->listen_node);
 	spin_lock_init(&hsk->queue.lock);
 	INIT_LIST_HEAD(&hsk->queue.pending);
@@ -133,7 +134,7 @@ void hps_sock_set_local(struct sock *sk, const struct hps_addr *addr)
  * @sk: the socket
  * @addr: its peer's address
  *
- * Context: any; the socket lock is held or nobody else knows the socket.
+ * Context: any; nobody else knows the socket, or hps_net.port_lock is held.
  */
 void hps_sock_set_peer(struct sock *sk, const struct hps_addr *addr)
 {

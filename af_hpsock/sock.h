@@ -10,6 +10,7 @@
 #include "param.h"
 
 struct hps_conn;
+struct hps_port;
 
 /* Options that are set and read and mean nothing here: hps_sock.kept[]. */
 enum hps_opt_kept {
@@ -53,7 +54,9 @@ struct hps_accept_queue {
  * @inet: first, so that what the kernel does with an inet socket works
  * @local: bound or connected address; v6 says how the program names itself
  * @peer: remote address, valid from connect on
- * @port_node: in hps_net.ports while a port is held
+ * @port: the port it has, or NULL; port.c
+ * @port_node: in @port
+ * @sock_node: in hps_net.socks, likewise
  * @listen_node: in hps_net.listeners while it listens
  * @conn: referenced; set by attach, cleared by disconnect and destruct.
  *	Socket lock, or RCU to look
@@ -99,7 +102,9 @@ struct hps_sock {
 	bool nodelay;
 	bool cork;
 	unsigned int keepidle;
+	struct hps_port *port;
 	unsigned int keepintvl;
+	struct hlist_node sock_node;
 	u8 keepcnt;
 	u8 syncnt;
 	u8 defer_accept;
@@ -167,7 +172,8 @@ void hps_sock_unregister(void);
 /* port.c */
 int hps_port_bind(struct sock *sk, const struct hps_addr *addr);
 int hps_port_recheck(struct sock *sk);
-bool hps_port_tuple_taken(struct sock *sk, const struct hps_addr *peer);
+int hps_port_connect(struct sock *sk, const struct hps_addr *peer);
+void hps_port_part(struct sock *sk);
 void hps_port_share(struct sock *sk, struct sock *with);
 void hps_port_rename(struct sock *sk, const struct hps_addr *addr);
 void hps_port_release(struct sock *sk);

@@ -720,6 +720,73 @@ TEST_F(connect, mapped_v6only)
 	EXPECT_ERRNO(ENETUNREACH, hps_connect(c, hps_at(hps_mapped(v4.b), 5000)));
 }
 
+#ifndef IP_LOCAL_PORT_RANGE
+#define IP_LOCAL_PORT_RANGE 51
+#endif
+
+/* A socket that is to have this port and no other, by connect() or, at the latest, by bind(). */
+static int only_port(const struct hps *t, int port, bool late)
+{
+	int fd = hps_socket(t, 0);
+
+	if (hps_set(fd, SOL_IP, IP_LOCAL_PORT_RANGE, port << 16 | port) ||
+	    hps_set(fd, SOL_IP, IP_BIND_ADDRESS_NO_PORT, late) || hps_bind(fd, t->a)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* A port that connect() chose serves for each peer once, and for bind() not at all. */
+TEST_F(connect, port_for_each_peer)
+{
+	int l[2], c[3], port, other, s, i;
+	struct hps_addr at[2];
+	char byte;
+
+	if (hps_kernel() < 603)
+		SKIP(return, "IP_LOCAL_PORT_RANGE came with 6.3");
+	for (i = 0; i < 2; i++) {
+		l[i] = hps_listen(&self->t, 4, &at[i]);
+		ASSERT_OK(l[i]);
+	}
+	other = hps_bound(&self->t, 0, self->t.a);
+	ASSERT_OK(other);
+	port = hps_port_of(other);
+	for (i = 0; i < 3; i++) {
+		c[i] = only_port(&self->t, port, true);
+		ASSERT_OK(c[i]);
+	}
+
+	/* What bind() took, connect() does not take. */
+	EXPECT_ERRNO(EADDRNOTAVAIL, hps_connect(c[0], at[0]));
+	close(other);
+	for (i = 0; i < 2; i++) {
+		ASSERT_OK(hps_connect(c[i], at[i]));
+		EXPECT_EQ(port, hps_port_of(c[i]));
+	}
+	EXPECT_ERRNO(EADDRNOTAVAIL, hps_connect(c[2], at[0]));
+	EXPECT_ERRNO(EADDRINUSE, hps_bound(&self->t, 0, hps_at(self->t.a, port)));
+	EXPECT_ERRNO(EADDRINUSE, only_port(&self->t, port, false));
+
+	/* Both are connections of their own. */
+	for (i = 0; i < 2; i++) {
+		byte = '0' + i;
+		EXPECT_EQ(1, send(c[i], &byte, 1, 0));
+		s = hps_accept(l[i]);
+		ASSERT_OK(s);
+		byte = 0;
+		EXPECT_EQ(1, recv(s, &byte, 1, 0));
+		EXPECT_EQ('0' + i, byte);
+	}
+
+	/* And so is the next one of the same ends, once the first is over. */
+	ASSERT_OK(hps_reset(c[0]));
+	for (i = 0; hps_connect(c[2], at[0]) && errno == EADDRNOTAVAIL && i < 2000; i++)
+		usleep(10000);
+	EXPECT_EQ(port, hps_port_of(c[2]));
+}
+
 /* AF_HPSOCK alone: its own number with sockaddr_in behind it. */
 TEST_F(connect, own_family)
 {
