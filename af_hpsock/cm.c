@@ -198,7 +198,7 @@ static void hps_cm_route_resolved(struct hps_link *link,
 	conn->local.scope = local.scope;
 	spin_unlock_bh(&conn->lock);
 	link->routed = true;
-	queue_work(hps_wq, &link->attempt);
+	queue_work(hps_connect_wq, &link->attempt);
 }
 
 /* Returns 0 or a negative errno. */
@@ -267,7 +267,7 @@ static void hps_cm_addr_error(struct hps_link *link,
 	if (event->status == -ETIMEDOUT &&
 	    link->resolve_ms < HPS_RESOLVE_MAX) {
 		link->resolve_ms *= 2;
-		queue_work(hps_wq, &link->attempt);
+		queue_work(hps_connect_wq, &link->attempt);
 		return;
 	}
 	hps_cm_fail(link, err);

@@ -39,7 +39,8 @@
  *
  *   Completions and rdma_cm's handlers take hps_conn.lock, never a socket's
  *   lock. A socket's release_cb runs with the inner spin lock held and so may
- *   not take hps_conn.lock.
+ *   not take hps_conn.lock. Work items own the socket by hps_sock_own(), which
+ *   does not wait.
  */
 #include <linux/log2.h>
 #include <linux/slab.h>

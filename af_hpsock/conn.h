@@ -270,6 +270,7 @@ void hps_conn_end(struct hps_conn *conn);
 void hps_fetch_init(struct hps_conn *conn);
 void hps_fetch_expect(struct hps_conn *conn);
 void hps_fetch_back(struct hps_conn *conn);
+void hps_fetch_later(struct hps_conn *conn);
 void hps_fetch_cancel(struct hps_conn *conn);
 
 /* probe.c: is the peer there? */

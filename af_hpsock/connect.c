@@ -72,7 +72,8 @@ static void hps_connect_work(struct work_struct *work)
 	struct hps_conn *conn;
 	int err;
 
-	lock_sock(sk);
+	if (!hps_sock_own(sk, HPS_LATER_CONNECT))
+		goto put;
 	conn = hps_sk_conn(sk);
 	/* Unless it is another attempt by now. */
 	if (sk->sk_state == TCP_SYN_SENT && !sock_flag(sk, SOCK_DEAD) &&
@@ -88,7 +89,26 @@ static void hps_connect_work(struct work_struct *work)
 		}
 	}
 	release_sock(sk);
+put:
 	sock_put(sk);
+}
+
+static void hps_connect_plan(struct sock *sk, unsigned long delay)
+{
+	sock_hold(sk);
+	if (!queue_delayed_work(hps_program_wq, &hps_sk(sk)->connect_work, delay))
+		__sock_put(sk);
+}
+
+/**
+ * hps_connect_later - another attempt found the socket's lock taken; now it is free
+ * @sk: the socket
+ *
+ * Context: any.
+ */
+void hps_connect_later(struct sock *sk)
+{
+	hps_connect_plan(sk, 0);
 }
 
 /**
@@ -123,9 +143,7 @@ bool hps_connect_again(struct sock *sk, u8 tries)
 	delay = min(delay, hsk->connect_deadline - now);
 	hsk->connect_delay = min_t(unsigned long, hsk->connect_delay * 2,
 				   HPS_CONNECT_DELAY_MAX);
-	sock_hold(sk);
-	if (!queue_delayed_work(hps_wq, &hsk->connect_work, delay))
-		__sock_put(sk);
+	hps_connect_plan(sk, delay);
 	return true;
 }
 

@@ -335,7 +335,7 @@ static long hps_fetch_collect(struct sock *sk, struct hps_conn *conn)
 
 static void hps_fetch_arm(struct hps_conn *conn, long wait)
 {
-	if (queue_delayed_work(hps_wq, &conn->collect, wait))
+	if (queue_delayed_work(hps_program_wq, &conn->collect, wait))
 		hps_conn_get(conn);
 }
 
@@ -346,12 +346,12 @@ static void hps_fetch_work(struct work_struct *work)
 	long wait = HPS_FETCH_PATIENCE;
 	struct sock *sk = hps_conn_sock(conn);
 
-	if (sk) {
-		lock_sock(sk);
+	if (sk && hps_sock_own(sk, HPS_LATER_COLLECT)) {
 		wait = hps_fetch_collect(sk, conn);
 		release_sock(sk);
-		sock_put(sk);
 	}
+	if (sk)
+		sock_put(sk);
 	spin_lock_bh(&conn->lock);
 	/* Without a socket there is no reader. */
 	if (conn->rx_cancel && !conn->sk && !conn->shut)
@@ -389,8 +389,21 @@ void hps_fetch_expect(struct hps_conn *conn)
  */
 void hps_fetch_back(struct hps_conn *conn)
 {
-	if (!mod_delayed_work(hps_wq, &conn->collect, 0))
+	if (!mod_delayed_work(hps_program_wq, &conn->collect, 0))
 		hps_conn_get(conn);
+}
+
+/**
+ * hps_fetch_later - the socket's lock was taken when it was time, and is free now
+ * @conn: its connection
+ *
+ * Context: any.
+ */
+void hps_fetch_later(struct hps_conn *conn)
+{
+	hps_conn_get(conn);
+	if (mod_delayed_work(hps_program_wq, &conn->collect, 0))
+		hps_conn_put(conn);
 }
 
 /**

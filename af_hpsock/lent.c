@@ -112,7 +112,7 @@ static void hps_lent_work(struct work_struct *work)
 void hps_lent_put(struct hps_lent *lent)
 {
 	if (lent->hold)
-		queue_work(hps_wq, &lent->work);
+		queue_work(hps_program_wq, &lent->work);
 	else
 		hps_lent_free(lent);
 }

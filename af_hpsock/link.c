@@ -271,6 +271,7 @@ static const struct hps_transport hps_rdma = {
 	.consumed	= hps_receives_consumed,
 	.rx_full	= hps_receives_full,
 	.grow		= hps_receives_grow,
+	.grow_later	= hps_receives_later,
 	.rx_mem		= hps_receives_mem,
 	.shut		= hps_link_shut,
 	.info		= hps_link_info,

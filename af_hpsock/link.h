@@ -235,6 +235,7 @@ void hps_receives_hold(struct hps_link *link, const struct hps_buf *buf);
 void hps_receives_consumed(struct hps_conn *conn, struct hps_buf *buf);
 void hps_receives_grow(struct hps_conn *conn, struct sock *sk);
 void hps_receives_work(struct work_struct *work);
+void hps_receives_later(struct hps_conn *conn);
 bool hps_receives_full(struct hps_conn *conn);
 u32 hps_receives_mem(struct hps_conn *conn);
 void hps_receives_read(struct hps_link *link);

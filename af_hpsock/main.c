@@ -27,23 +27,55 @@
 #include "sock.h"
 #include "work.h"
 
-struct workqueue_struct *hps_wq;
+struct workqueue_struct *hps_connect_wq;
+struct workqueue_struct *hps_program_wq;
 struct workqueue_struct *hps_teardown_wq;
+
+static const struct {
+	struct workqueue_struct **wq;
+	const char *name;
+} hps_queues[] = {
+	{ &hps_connect_wq, "hpsock_connect" },
+	{ &hps_program_wq, "hpsock_program" },
+	{ &hps_teardown_wq, "hpsock_teardown" },
+};
+
+/* A teardown waits for no other work, so nothing is left of them in any order. */
+static void hps_queues_destroy(void)
+{
+	int i;
+
+	for (i = ARRAY_SIZE(hps_queues) - 1; i >= 0; i--)
+		if (*hps_queues[i].wq)
+			destroy_workqueue(*hps_queues[i].wq);
+}
+
+static int __init hps_queues_create(void)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(hps_queues); i++) {
+		*hps_queues[i].wq = alloc_workqueue("%s", WQ_UNBOUND, 0,
+						    hps_queues[i].name);
+		if (!*hps_queues[i].wq) {
+			hps_queues_destroy();
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
 
 static int __init hps_init(void)
 {
-	int err = -ENOMEM;
+	int err;
 
 	hps_protect_init();
-	hps_wq = alloc_workqueue("hpsock", WQ_UNBOUND, 0);
-	if (!hps_wq)
+	err = hps_queues_create();
+	if (err)
 		return err;
-	hps_teardown_wq = alloc_workqueue("hpsock_teardown", WQ_UNBOUND, 0);
-	if (!hps_teardown_wq)
-		goto destroy_wq;
 	err = hps_link_init();
 	if (err)
-		goto destroy_teardown_wq;
+		goto destroy_queues;
 	err = hps_net_register();
 	if (err)
 		goto exit_link;
@@ -66,10 +98,8 @@ unregister_net:
 	hps_net_unregister();
 exit_link:
 	hps_link_exit();
-destroy_teardown_wq:
-	destroy_workqueue(hps_teardown_wq);
-destroy_wq:
-	destroy_workqueue(hps_wq);
+destroy_queues:
+	hps_queues_destroy();
 	return err;
 }
 
@@ -78,8 +108,7 @@ static void __exit hps_exit(void)
 {
 	hps_family_unregister();
 	hps_device_unregister();
-	destroy_workqueue(hps_teardown_wq);
-	destroy_workqueue(hps_wq);
+	hps_queues_destroy();
 	hps_sock_unregister();
 	hps_net_unregister();
 	hps_link_exit();

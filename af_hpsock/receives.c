@@ -144,7 +144,7 @@ void hps_receives_again(struct hps_link *link, struct hps_buf *buf)
 /* Unless it is planned already, which may be for sooner or later. */
 static void hps_receives_plan_work(struct hps_link *link)
 {
-	if (queue_delayed_work(hps_wq, &link->grow,
+	if (queue_delayed_work(hps_program_wq, &link->grow,
 			       link->rx_wait ? HPS_RECEIVE_WAIT : 0))
 		hps_conn_get(&link->conn);
 }
@@ -525,7 +525,7 @@ void hps_receives_grow(struct hps_conn *conn, struct sock *sk)
  * a reader was waited for is given up.
  *
  * Context: process, may sleep. Has a reference on the connection, as the teardown
- * does not wait for it: a socket's lock may be held for long.
+ * does not wait for it.
  */
 void hps_receives_work(struct work_struct *work)
 {
@@ -534,14 +534,25 @@ void hps_receives_work(struct work_struct *work)
 	struct hps_conn *conn = &link->conn;
 	struct sock *sk = hps_conn_sock(conn);
 
-	if (sk) {
-		lock_sock(sk);
+	if (sk && hps_sock_own(sk, HPS_LATER_GROW)) {
 		if (hps_sk_conn(sk) == conn)
 			hps_receives_more(link, sk, false);
 		release_sock(sk);
-		sock_put(sk);
 	}
+	if (sk)
+		sock_put(sk);
 	hps_conn_put(conn);
+}
+
+/**
+ * hps_receives_later - hps_transport.grow_later
+ * @conn: the connection
+ */
+void hps_receives_later(struct hps_conn *conn)
+{
+	hps_conn_get(conn);
+	if (!queue_delayed_work(hps_program_wq, &hps_link(conn)->grow, 0))
+		hps_conn_put(conn);
 }
 
 /**

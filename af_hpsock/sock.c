@@ -147,6 +147,52 @@ void hps_sock_set_peer(struct sock *sk, const struct hps_addr *addr)
 }
 
 /**
+ * hps_sock_own - take a socket's lock, if nobody has it
+ * @sk: the socket
+ * @later: HPS_LATER_*, what to queue again when it is free
+ *
+ * For work items: a program may keep the lock as long as it likes, by a send from memory
+ * that somebody else has to bring in, and would so keep a kernel thread.
+ *
+ * Context: process. Return: true if release_sock() has to follow.
+ */
+bool hps_sock_own(struct sock *sk, u8 later)
+{
+	bool free;
+
+	spin_lock_bh(&sk->sk_lock.slock);
+	free = !sock_owned_by_user_nocheck(sk);
+	if (free)
+		sk->sk_lock.owned = 1;
+	else
+		hps_sk(sk)->later |= later;
+	spin_unlock_bh(&sk->sk_lock.slock);
+	/* What lock_sock() tells lockdep; this did not wait. */
+	if (free)
+		mutex_acquire(&sk->sk_lock.dep_map, 0, 1, _RET_IP_);
+	return free;
+}
+
+/* proto.release_cb: the lock becomes free; its inner spin lock is held. */
+static void hps_sock_release_cb(struct sock *sk)
+{
+	struct hps_sock *hsk = hps_sk(sk);
+	struct hps_conn *conn = rcu_dereference_protected(hsk->conn, true);
+	u8 later = hsk->later;
+
+	hps_sock_reap(sk);
+	if (likely(!later))
+		return;
+	hsk->later = 0;
+	if (later & HPS_LATER_CONNECT)
+		hps_connect_later(sk);
+	if (conn && later & HPS_LATER_COLLECT)
+		hps_fetch_later(conn);
+	if (conn && later & HPS_LATER_GROW)
+		conn->ops->grow_later(conn);
+}
+
+/**
  * hps_sock_charge - charge memory to a socket and its cgroup
  * @sk: the socket
  * @bytes: how much
@@ -181,7 +227,7 @@ void hps_sock_grow_sndbuf(struct sock *sk)
 }
 
 /**
- * hps_sock_reap - proto.release_cb: take note of what completed
+ * hps_sock_reap - take note of what completed
  * @sk: the socket
  *
  * Context: any, owning the socket lock or its spin lock; does not take
@@ -256,7 +302,7 @@ struct proto hps_prot = {
 	.owner			= THIS_MODULE,
 	.close			= hps_close,
 	.disconnect		= hps_disconnect,
-	.release_cb		= hps_sock_reap,
+	.release_cb		= hps_sock_release_cb,
 	.keepalive		= hps_keepalive,
 	.stream_memory_free	= hps_stream_memory_free,
 	.memory_allocated	= &hps_memory_allocated,

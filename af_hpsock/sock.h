@@ -12,6 +12,11 @@
 struct hps_conn;
 struct hps_port;
 
+/* Work that needs the socket's lock and found it taken: bits of hps_sock.later. */
+#define HPS_LATER_CONNECT	BIT(0)	/* hps_connect_work() */
+#define HPS_LATER_COLLECT	BIT(1)	/* fetch.c */
+#define HPS_LATER_GROW		BIT(2)	/* hps_transport.grow_later */
+
 /* Options that are set and read and mean nothing here: hps_sock.kept[]. */
 enum hps_opt_kept {
 	HPS_KEPT_QUICKACK,
@@ -58,6 +63,8 @@ struct hps_accept_queue {
  * @port_node: in @port
  * @sock_node: in hps_net.socks, likewise
  * @listen_node: in hps_net.listeners while it listens
+ * @later: HPS_LATER_*, which hps_sock_release_cb() sees to; the spin lock inside the
+ *	socket lock
  * @conn: referenced; set by attach, cleared by disconnect and destruct.
  *	Socket lock, or RCU to look
  * @rx_charged: bytes of receive buffers charged to the socket
@@ -94,17 +101,18 @@ struct hps_sock {
 	struct inet_sock inet;
 	struct hps_addr local;
 	struct hps_addr peer;
+	struct hps_port *port;
 	struct hlist_node port_node;
+	struct hlist_node sock_node;
 	struct hlist_node listen_node;
 	struct hps_conn __rcu *conn;
+	u8 later;
 	u32 rx_charged;
 	u32 tx_charged;
 	bool nodelay;
 	bool cork;
 	unsigned int keepidle;
-	struct hps_port *port;
 	unsigned int keepintvl;
-	struct hlist_node sock_node;
 	u8 keepcnt;
 	u8 syncnt;
 	u8 defer_accept;
@@ -162,6 +170,7 @@ struct sock *hps_sock_alloc(struct net *net, struct socket *sock, int type,
 			    int protocol, int kern);
 void hps_sock_set_local(struct sock *sk, const struct hps_addr *addr);
 void hps_sock_set_peer(struct sock *sk, const struct hps_addr *addr);
+bool hps_sock_own(struct sock *sk, u8 later);
 bool hps_sock_charge(struct sock *sk, u32 bytes, int kind);
 void hps_sock_grow_sndbuf(struct sock *sk);
 void hps_sock_reap(struct sock *sk);
@@ -192,6 +201,7 @@ int hps_connect(struct socket *sock, struct sockaddr *uaddr, int len,
 		int flags);
 void hps_connect_cancel(struct sock *sk);
 bool hps_connect_again(struct sock *sk, u8 tries);
+void hps_connect_later(struct sock *sk);
 void hps_connect_init(struct sock *sk);
 
 /* listen.c */

@@ -53,6 +53,8 @@ struct sock;
  *	without the lock
  * @grow: let the peer have more outstanding if it could use that. Process
  *	context, socket lock held, may sleep
+ * @grow_later: what would have done that found the socket's lock taken, and it is free
+ *	now. Any context
  * @rx_mem: bytes of receive buffers the connection starts with
  * @shut: end the connection at once, whatever is in flight. May be called
  *	repeatedly; hps_conn_end() follows, from process context
@@ -84,6 +86,7 @@ struct hps_transport {
 	void (*consumed)(struct hps_conn *conn, struct hps_buf *buf);
 	bool (*rx_full)(struct hps_conn *conn);
 	void (*grow)(struct hps_conn *conn, struct sock *sk);
+	void (*grow_later)(struct hps_conn *conn);
 	u32 (*rx_mem)(struct hps_conn *conn);
 	void (*shut)(struct hps_conn *conn);
 	void (*info)(struct hps_conn *conn, struct hpsock_info *info);

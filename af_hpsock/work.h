@@ -6,11 +6,17 @@
 #include <linux/workqueue.h>
 
 /*
- * What opens connections or enlarges them, gives pages back, comes in place of a
- * reader; and what ends connections: a teardown waits for the device and may have
- * hundreds beside it, which nobody who connects should wait for.
+ * A workqueue runs some hundred items at a time, so what may be held up does not share
+ * one with what must not be. By what an item waits for:
+ *
+ *   hps_connect_wq	the device and the other host: attempts to connect
+ *   hps_program_wq	memory, that of a program, too: what grows, fetches without a
+ *			reader, gives pages back, tries to connect again. None of it waits
+ *			for a socket's lock (hps_sock_own())
+ *   hps_teardown_wq	the device alone: what ends connections, and so lets a device go
  */
-extern struct workqueue_struct *hps_wq;
+extern struct workqueue_struct *hps_connect_wq;
+extern struct workqueue_struct *hps_program_wq;
 extern struct workqueue_struct *hps_teardown_wq;
 
 /**
