@@ -3,9 +3,10 @@
 # Run a set of test programs on this machine, usually a guest of vm/run, where
 # the module is loaded and two RDMA devices face each other.
 #
-# usage: run.sh [-v] [-f hpsock|tcp] SET | -p PROGRAM...
+# usage: run.sh [-v] [-f hpsock|hpsock4|tcp] SET | -p PROGRAM...
 #	-v	show all that the programs print, else only what failed
-#	-f	only the test cases over AF_HPSOCK, or only the same ones over TCP
+#	-f	only the test cases over AF_HPSOCK, of these only the ones with IPv4
+#		addresses, or only the same ones over TCP
 # SET may be a part of one (full:1/2), and PROGRAM name its tests (stream_close:races).
 #
 # The sets are in the file "sets".  Every program prints KTAP; one that does
@@ -172,7 +173,7 @@ run_set()
 
 usage()
 {
-	sed -n '3,12s/^# \{0,1\}//p' "$0"
+	sed -n '3,13s/^# \{0,1\}//p' "$0"
 	exit 2
 }
 
@@ -184,6 +185,7 @@ while getopts vf:p o; do
 		family=$OPTARG
 		case $family in
 		hpsock)	filter=(-V inet -V inet6);;
+		hpsock4) filter=(-V inet -V inet6 -V hpsock6);;
 		tcp)	filter=(-v inet -v inet6);;
 		*)	usage;;
 		esac;;
