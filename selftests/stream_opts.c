@@ -918,6 +918,20 @@ TEST_F(opts, message_flags)
 	EXPECT_ERRNO(EAGAIN, receive(s, &msg, buf, 16, MSG_ERRQUEUE));
 }
 
+/*
+ * Is no byte more taken? TCP may still send a little into a window that is almost shut,
+ * when it has waited for long enough, and takes as much again.
+ */
+static bool takes_no_more(int fd)
+{
+	int i;
+
+	for (i = 0; i < 100000; i++)
+		if (send(fd, "x", 1, MSG_DONTWAIT) < 0)
+			return errno == EAGAIN;
+	return false;
+}
+
 /* A writer is asked for more only as long as little waits to be sent. */
 TEST_F(opts, notsent_lowat)
 {
@@ -932,9 +946,9 @@ TEST_F(opts, notsent_lowat)
 	EXPECT_TRUE(hps_quiet(c, POLLOUT));
 	ASSERT_OK(getsockopt(c, SOL_TCP, TCP_INFO, &info, &len));
 	/* The last send began below the mark and may have been long. */
-	EXPECT_LE(20000, info.notsent_bytes);
+	EXPECT_LE(self->t.rdma ? 20000 : 10000, info.notsent_bytes);
 	EXPECT_GE(20000 + 65536, info.notsent_bytes);
-	EXPECT_ERRNO(EAGAIN, send(c, "x", 1, MSG_DONTWAIT));
+	EXPECT_TRUE(takes_no_more(c));
 	/* Room in the buffer there is. */
 	ASSERT_OK(hps_set(c, SOL_TCP, TCP_NOTSENT_LOWAT, -1));
 	EXPECT_TRUE(hps_wait(c, POLLOUT) & POLLOUT);
