@@ -323,6 +323,7 @@ static void hps_conn_reset(struct hps_conn *conn, int err)
 	hps_conn_arm(conn, HPS_RESET_PATIENCE);
 	conn->corked = false;
 	hps_stream_push(conn);
+	conn->ops->ask(conn);
 }
 
 /**

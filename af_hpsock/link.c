@@ -267,6 +267,7 @@ static const struct hps_transport hps_rdma = {
 	.send_fin	= hps_msg_send_fin,
 	.send_finack	= hps_msg_send_finack,
 	.tx_idle	= hps_msg_tx_idle,
+	.ask		= hps_msg_ask,
 	.probe		= hps_msg_probe,
 	.consumed	= hps_receives_consumed,
 	.rx_full	= hps_receives_full,

@@ -91,6 +91,8 @@ struct hps_slot {
  * @tx_waits: the peer was not heard to have the last URGENT
  * @credit: flow control
  * @credit_timer: has the peer wait no longer; holds a reference while pending
+ * @ask_timer: asks for the completion of what is @unsignaled; holds a reference while
+ *	pending
  * @tx_seq: messages posted
  * @rx_seq: messages received
  * @rx_all: every receive buffer, wherever it is
@@ -171,6 +173,7 @@ struct hps_link {
 
 	struct hps_credit credit;
 	struct timer_list credit_timer;
+	struct timer_list ask_timer;
 	u32 tx_seq;
 	u32 rx_seq;
 	struct list_head rx_all;
@@ -264,6 +267,7 @@ int hps_msg_send_fin(struct hps_conn *conn);
 int hps_msg_send_finack(struct hps_conn *conn);
 bool hps_msg_tx_idle(struct hps_conn *conn);
 void hps_msg_probe(struct hps_conn *conn);
+void hps_msg_ask(struct hps_conn *conn);
 void hps_msg_resize(struct hps_link *link);
 void hps_msg_credit(struct hps_link *link);
 void hps_msg_first(struct hps_link *link);

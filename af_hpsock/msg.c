@@ -3,7 +3,7 @@
  * Messages: posted, completed, received, checked.
  *
  * Sends complete in order, so one completion retires every slot up to its own,
- * and most sends ask for none. DATA leaves HPS_CTRL_SLOTS of the send queue to
+ * and most sends ask for none; hps_msg_ask() asks for them, late. DATA leaves HPS_CTRL_SLOTS of the send queue to
  * the messages that need no credit.
  *
  * Who owns a receive buffer: the queue pair while it is posted; hps_msg_rx()
@@ -25,6 +25,9 @@
 
 /* What a peer that ran dry waits if there is still something to read here. */
 #define HPS_CREDIT_DELAY	1	/* jiffies */
+
+/* How long it may take until a send that nothing follows is known to be delivered. */
+#define HPS_ASK_DELAY		2	/* jiffies */
 
 /* The peer broke the protocol: end this connection, and say how. */
 #define hps_msg_violation(link, what)					\
@@ -112,19 +115,35 @@ static u32 hps_msg_slots_free(const struct hps_link *link)
 }
 
 /*
- * Must this send ask for a completion? The last one always: SIOCOUTQ and a
- * lingering close have to learn that everything was delivered. Likewise the one
- * that takes the last slot or credit, as there may be no other for long. On iWARP each:
- * Soft-iWARP sends what asks for none from where it is, and says that it is done when
- * TCP still has to send the page, which would be filled anew meanwhile.
+ * May the last bytes that there are go without a completion? The device takes a request
+ * more readily than it tells of its end, and a program that sends a little and waits for
+ * an answer does not look. hps_msg_ask() finds out when somebody does, and in any case
+ * soon. Pages of others are to be given back at once.
  */
-static bool hps_msg_signal(struct hps_link *link, u32 len)
+static bool hps_msg_silent(struct hps_link *link, const struct hps_buf *buf)
+{
+	const struct hps_conn *conn = &link->conn;
+
+	return !buf->gather && conn->confirmed && !conn->fin_queued &&
+	       !conn->resetting;
+}
+
+/*
+ * Must this send ask for a completion? What is no DATA does, so that FIN, which a
+ * lingering close waits for, tells of all before it. Likewise what takes the last slot or
+ * credit, as there may be no other for long. On iWARP each: Soft-iWARP sends what asks for
+ * none from where it is, and says that it is done when TCP still has to send the page,
+ * which would be filled anew meanwhile.
+ */
+static bool hps_msg_signal(struct hps_link *link, const struct hps_buf *buf,
+			   u32 len)
 {
 	struct sock *sk = link->conn.sk;
 
 	link->unsignaled++;
 	link->unsignaled_bytes += len;
-	if (len && len < link->conn.tx_unsent && sk && !link->iwarp &&
+	if (len && sk && !link->iwarp &&
+	    (len < link->conn.tx_unsent || hps_msg_silent(link, buf)) &&
 	    hps_msg_slots_free(link) > HPS_CTRL_SLOTS + 1 &&
 	    hps_credit_left(&link->credit) > 1 &&
 	    link->unsignaled < hps_tuned(&link->tuning, HPS_TUNE_SIGNAL_EVERY) &&
@@ -161,7 +180,7 @@ static int hps_msg_post_wr(struct hps_link *link, struct ib_send_wr *wr,
 static int hps_msg_post_slot(struct hps_link *link, struct ib_send_wr *wr,
 			     struct hps_buf *buf, u32 len)
 {
-	if (hps_msg_signal(link, len))
+	if (hps_msg_signal(link, buf, len))
 		wr->send_flags |= IB_SEND_SIGNALED;
 	return hps_msg_post_wr(link, wr, buf, len);
 }
@@ -341,6 +360,10 @@ static void hps_msg_sending(struct hps_link *link, u32 len)
 	link->credit.tx_used++;
 	hps_stat_inc(link->conn.hn, TX_MSGS);
 	hps_stat_add(link->conn.hn, TX_BYTES, len);
+	if (link->unsignaled && !timer_pending(&link->ask_timer)) {
+		mod_timer(&link->ask_timer, jiffies + HPS_ASK_DELAY);
+		hps_conn_get(&link->conn);
+	}
 }
 
 /**
@@ -387,8 +410,7 @@ static int hps_msg_register(struct hps_link *link, struct ib_mr *mr)
 /* Is there nothing that could be repeated? If not, one will complete and tell. */
 static bool hps_msg_alone(struct hps_link *link)
 {
-	if (link->sq_used && link->unsignaled)
-		hps_msg_probe(&link->conn);
+	hps_msg_ask(&link->conn);
 	return !link->sq_used && !link->reading;
 }
 
@@ -529,6 +551,35 @@ void hps_msg_probe(struct hps_conn *conn)
 }
 
 /**
+ * hps_msg_ask - hps_transport.ask
+ * @conn: locked
+ */
+void hps_msg_ask(struct hps_conn *conn)
+{
+	if (hps_link(conn)->unsignaled && !conn->shut)
+		hps_msg_probe(conn);
+}
+
+/* Not while sends go on: one of them asks. */
+static void hps_msg_ask_late(struct timer_list *t)
+{
+	struct hps_link *link = from_timer(link, t, ask_timer);
+	struct hps_conn *conn = &link->conn;
+
+	spin_lock(&conn->lock);
+	if (!link->unsignaled || conn->shut) {
+		/* Somebody else did. */
+	} else if (time_before(jiffies, conn->tx_last + HPS_ASK_DELAY)) {
+		mod_timer(&link->ask_timer, conn->tx_last + HPS_ASK_DELAY);
+		hps_conn_get(conn);
+	} else {
+		hps_msg_ask(conn);
+	}
+	spin_unlock(&conn->lock);
+	hps_conn_put(conn);
+}
+
+/**
  * hps_msg_readdone - what the peer has offered was read
  * @link: locked, established
  * @rkey: the key that it told, which is invalidated there
@@ -604,6 +655,7 @@ static void hps_msg_credit_late(struct timer_list *t)
 void hps_msg_init(struct hps_link *link)
 {
 	timer_setup(&link->credit_timer, hps_msg_credit_late, 0);
+	timer_setup(&link->ask_timer, hps_msg_ask_late, 0);
 }
 
 /**
@@ -615,6 +667,8 @@ void hps_msg_init(struct hps_link *link)
 void hps_msg_end(struct hps_link *link)
 {
 	if (timer_delete_sync(&link->credit_timer))
+		hps_conn_put(&link->conn);
+	if (timer_delete_sync(&link->ask_timer))
 		hps_conn_put(&link->conn);
 }
 

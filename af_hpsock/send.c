@@ -391,6 +391,7 @@ static int hps_send_wait(struct sock *sk, struct hps_conn *conn, bool full,
 	/* Nothing would fill up what a cork holds back. */
 	spin_lock_bh(&conn->lock);
 	hps_stream_flush(conn);
+	conn->ops->ask(conn);
 	spin_unlock_bh(&conn->lock);
 
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);

@@ -477,6 +477,13 @@ int hps_set_rcvlowat(struct sock *sk, int val)
 	return 0;
 }
 
+/* Bytes that the peer does not have. Who asks may ask again, until there are none. */
+static u32 hps_sockopt_outq(struct hps_conn *conn)
+{
+	conn->ops->ask(conn);
+	return conn->tx_unsent + conn->tx_unacked;
+}
+
 /**
  * hps_sk_ioctl - proto.ioctl, which io_uring's socket commands call
  * @sk: the socket
@@ -508,7 +515,7 @@ int hps_sk_ioctl(struct sock *sk, int cmd, int *val)
 		else if (cmd == SIOCOUTQNSD)
 			*val = conn->tx_unsent;
 		else
-			*val = conn->tx_unsent + conn->tx_unacked;
+			*val = hps_sockopt_outq(conn);
 		spin_unlock_bh(&conn->lock);
 	}
 	release_sock(sk);

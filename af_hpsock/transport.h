@@ -45,6 +45,8 @@ struct sock;
  * @send_fin: post FIN. -EAGAIN as @send
  * @send_finack: post FINACK. -EAGAIN as @send
  * @tx_idle: has every message posted so far completed?
+ * @ask: somebody waits to hear that what was posted has been delivered. The transport may
+ *	not have cared to know until now
  * @probe: with nothing under way, send what proves the peer to be there and takes
  *	nothing there; hps_conn.heard tells of an answer, hps_conn_end() of none
  * @consumed: the reader is through with a buffer that was passed to
@@ -61,8 +63,8 @@ struct sock;
  * @info: fill in what the transport knows
  * @free: the last reference is gone
  *
- * @offer, @cancel, @cancelled, @send, @urgent, @send_fin, @send_finack, @tx_idle, @probe,
- * @consumed, @shut and @info are called with hps_conn.lock held.
+ * @offer, @cancel, @cancelled, @send, @urgent, @send_fin, @send_finack, @tx_idle, @ask,
+ * @probe, @consumed, @shut and @info are called with hps_conn.lock held.
  */
 struct hps_transport {
 	u8 id;
@@ -82,6 +84,7 @@ struct hps_transport {
 	int (*send_fin)(struct hps_conn *conn);
 	int (*send_finack)(struct hps_conn *conn);
 	bool (*tx_idle)(struct hps_conn *conn);
+	void (*ask)(struct hps_conn *conn);
 	void (*probe)(struct hps_conn *conn);
 	void (*consumed)(struct hps_conn *conn, struct hps_buf *buf);
 	bool (*rx_full)(struct hps_conn *conn);

@@ -1042,6 +1042,28 @@ TEST_F(opts, busy_poll)
 }
 
 /* AF_HPSOCK alone: what it tells about itself. TCP has no such level. */
+/* That the peer has it all is known soon, without anything else being sent or asked. */
+TEST_F(opts, acknowledged_unasked)
+{
+	int64_t end = hps_now() + hps_deadline();
+	struct info info = { 0 };
+	socklen_t len;
+	int c, s, i;
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	for (i = 1; i <= 5; i++) {
+		ASSERT_EQ(64, hps_push(c, 64, 64, i));
+		ASSERT_EQ(64, hps_pull(s, 64, 64, i));
+	}
+	do {
+		len = sizeof(info);
+		ASSERT_OK(getsockopt(c, SOL_TCP, TCP_INFO, &info, &len));
+	} while (info.bytes_acked < 5 * 64 && hps_now() < end);
+	EXPECT_LE(5 * 64, info.bytes_acked);
+	close(c);
+	close(s);
+}
+
 TEST_F(opts, info)
 {
 	struct hpsock_info info;
