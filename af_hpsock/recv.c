@@ -62,17 +62,25 @@ void hps_recv_drop(struct hps_conn *conn)
 	}
 }
 
-/* The buffer behind @prev, the first one for NULL; NULL at the end. */
+/*
+ * The buffer behind @prev, the first one for NULL; NULL at the end. Most calls find one or
+ * none at all, which takes no lock.
+ */
 static struct hps_buf *hps_recv_next(struct hps_conn *conn,
 				     struct hps_buf *prev)
 {
 	struct list_head *pos = prev ? &prev->list : &conn->rxq;
 	struct hps_buf *buf = NULL;
 
-	/* Pairs with hps_conn_rx_data(): what counts is in the queue. */
-	if (!prev && atomic_read_acquire(&conn->rx_avail) &&
-	    !READ_ONCE(conn->rx_drop))
-		return list_first_entry(&conn->rxq, struct hps_buf, list);
+	if (!prev && !READ_ONCE(conn->rx_drop)) {
+		/* Pairs with hps_conn_rx_data(): what counts is in the queue. */
+		if (atomic_read_acquire(&conn->rx_avail))
+			return list_first_entry(&conn->rxq, struct hps_buf,
+						list);
+		/* Only what is lost is there without counting. */
+		if (!READ_ONCE(conn->rx_lost))
+			return NULL;
+	}
 
 	spin_lock_bh(&conn->lock);
 	if (!prev)
