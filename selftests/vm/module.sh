@@ -7,7 +7,7 @@
 # usage: module.sh [-s] [-d SOURCE] KERNEL
 #	-s	strict: sparse as well, and every warning is an error
 #	-d	another module's folder instead of hpsock's (its .ko are printed)
-set -eu
+set -eu -o pipefail
 . "$(dirname "$0")/lib.sh"
 
 src=$HPSOCK_TOP strict=''
@@ -25,24 +25,47 @@ dir=$("$VM/kernel.sh" "$kernel")
 key=$(printf %s "$src" | cksum | cut -d' ' -f1)
 out=$HPSOCK_CACHE/build/$key/$kernel$strict
 
+# What of hpsock the Kbuild of another module names goes beside it, with all headers.
+named()
+{
+	grep -oE 'af_hpsock/[a-z_]+\.o' "$src/Kbuild" | sed "s|.*|$HPSOCK_TOP/./&|; s|o\$|c|"
+	ls -d "$HPSOCK_TOP"/./af_hpsock/*.h "$HPSOCK_TOP/./include"
+}
+
+# Prints what has changed.
 copy_source()
 {
 	local files='Kbuild af_hpsock include'
+	# Objects of a folder that is gone would stay there for ever.
+	[ -e "$out/built" ] || rm -rf "$out"
 	mkdir -p "$out"
-	# Another module may have files of hpsock's in it.
-	[ "$src" = "$HPSOCK_TOP" ] || files=". $HPSOCK_TOP/af_hpsock $HPSOCK_TOP/include"
+	if [ "$src" != "$HPSOCK_TOP" ]; then
+		files=.
+		! grep -q af_hpsock "$src/Kbuild" || files+=" $(named)"
+	fi
 	# Objects stay in the build folder, what is gone from the tree goes from there.
 	# By content: a file's time of change does not tell whether its object is older.
 	# shellcheck disable=SC2086 # a list of files
-	(cd "$src" && rsync -rlpc --delete --exclude='*.ko' --exclude='*.mod*' --exclude='*.o' \
-		--exclude='.*.cmd' --exclude='.*.d' --exclude='Module.symvers' --exclude='.module-common*' \
-		--filter='P build.log' $files "$out/")
+	(cd "$src" && rsync -rlpciR --delete --exclude='*.ko' --exclude='*.mod*' --exclude='*.o' \
+		--exclude='.*.cmd' --exclude='.*.d' --exclude='Module.symvers' --exclude='modules.order' \
+		--exclude='.module-common*' --filter='P build.log' --filter='P built' $files "$out/") | awk '!/^\./'
+}
+
+# stamp: the kernel and the tools that a build was for.
+stamp()
+{
+	cat "$dir/release"
+	stat -L -c %Y "$dir/build/Module.symvers" "$(command -v gcc)"
 }
 
 build()
 {
-	local args=(W=1)
-	copy_source
+	local args=(W=1) changed
+	changed=$(copy_source)
+	if [ -z "$changed" ] && [ "$(stamp)" = "$(cat "$out/built" 2>/dev/null)" ]; then
+		return
+	fi
+	echo incomplete >"$out/built"
 	case $kernel in uml*) args+=(ARCH=um);; esac
 	if [ -n "$strict" ]; then
 		args+=(C=2 CHECK=sparse CF=-Wsparse-error KCFLAGS=-Werror)
@@ -54,6 +77,7 @@ build()
 	fi
 	# Debian's headers of 6.1 come without vmlinux, which is no fault of the module.
 	grep -v 'Skipping BTF generation' "$out/build.log" >&2 || true
+	stamp >"$out/built"
 }
 
 locked "build-$key-$kernel$strict" build

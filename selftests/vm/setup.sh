@@ -40,14 +40,11 @@ refresh()
 	refreshed=1
 }
 
-is_installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
-
 missing()
 {
-	local p
-	for p; do
-		is_installed "$p" || echo "$p"
-	done
+	dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
+		awk -v wanted="$*" '$1 == "installed" { have[$2] = 1 }
+			END { n = split(wanted, w); for (i = 1; i <= n; i++) if (!(w[i] in have)) print w[i] }'
 }
 
 # Packages may start servers, which the tests do not want on this machine.
