@@ -4,6 +4,8 @@
 # make install		into that kernel's modules
 # make dkms-install	for all kernels, now and later, through DKMS
 # make demo		unmodified programs between two virtual machines
+# make try T=stream_close	one test program in User Mode Linux, with what changed (T= is
+#			needed; without, how to run one test, on which kernel)
 # make check		the tests on Debian's kernels, in virtual machines
 # make check-debug	the tests on kernels that look for bugs
 # make check-all	all of it, as far as it has not passed yet with the code as it is;
@@ -35,6 +37,10 @@ clean:
 	$(MAKE) -C selftests clean
 	$(MAKE) -C tools clean
 
+# T, K, DEV, F and V are the program, kernel, device, family and "verbose".
+try: setup
+	@T=$(T) K=$(K) DEV=$(DEV) F=$(F) V=$(V) selftests/vm/try
+
 # CHECK=ci is the selection that continuous integration has time for.
 check: programs
 	selftests/vm/check $(or $(CHECK),stock)
@@ -61,4 +67,4 @@ programs: setup
 	@$(MAKE) -s -C selftests
 	@$(MAKE) -s -C tools
 
-.PHONY: modules install dkms-install clean check check-debug check-all demo bench style setup programs
+.PHONY: modules install dkms-install clean try check check-debug check-all demo bench style setup programs
