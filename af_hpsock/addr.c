@@ -17,7 +17,8 @@
  * @sa: in kernel memory
  * @len: its length
  *
- * Context: any. Return: 0, -EINVAL if too short, -EAFNOSUPPORT.
+ * Context: any.
+ * Return: 0, -EINVAL if too short, -EAFNOSUPPORT.
  */
 int hps_addr_parse(struct hps_addr *addr, const struct sockaddr *sa, int len)
 {
@@ -54,7 +55,8 @@ int hps_addr_parse(struct hps_addr *addr, const struct sockaddr *sa, int len)
  * @addr: the address
  * @sa: room for a struct sockaddr_in6
  *
- * Context: any. Return: the length written.
+ * Context: any.
+ * Return: the length written.
  */
 int hps_addr_format(const struct hps_addr *addr, struct sockaddr *sa)
 {
@@ -82,7 +84,8 @@ int hps_addr_format(const struct hps_addr *addr, struct sockaddr *sa)
  * @port: rdma_cm port, host byte order
  * @ss: the result
  *
- * Context: any. Return: the length written.
+ * Context: any.
+ * Return: the length written.
  */
 int hps_addr_to_rdma(const struct hps_addr *addr, u16 port,
 		     struct sockaddr_storage *ss)
@@ -127,6 +130,7 @@ static bool hps_addr_any4(const struct in6_addr *ip)
  * @ip: the address
  *
  * Context: any.
+ * Return: true for :: and for the v4-mapped 0.0.0.0.
  */
 bool hps_addr_any(const struct in6_addr *ip)
 {
@@ -143,6 +147,7 @@ bool hps_addr_any(const struct in6_addr *ip)
  * The IPv6 wildcard covers IPv4 too unless IPV6_V6ONLY, as in inet6.
  *
  * Context: any.
+ * Return: true if it would.
  */
 bool hps_addr_covers(const struct in6_addr *a, bool a_v6only,
 		     const struct in6_addr *b, bool b_v6only)

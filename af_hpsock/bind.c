@@ -60,8 +60,9 @@ unlock:
  * @uaddr: sockaddr_in or sockaddr_in6
  * @len: its length
  *
- * Context: process, may sleep. Return: 0 or what inet gives: -EINVAL,
- * -EAFNOSUPPORT, -EADDRNOTAVAIL, -ENODEV, -EACCES, -EADDRINUSE.
+ * Context: process, may sleep.
+ * Return: 0 or what inet gives: -EINVAL, -EAFNOSUPPORT, -EADDRNOTAVAIL, -ENODEV,
+ * -EACCES, -EADDRINUSE.
  */
 int hps_bind(struct socket *sock, struct sockaddr *uaddr, int len)
 {
@@ -114,7 +115,8 @@ out:
  * hps_autobind - make sure that a socket has a port
  * @sk: the socket, locked
  *
- * Context: process. Return: 0 or -EADDRINUSE if none is free.
+ * Context: process.
+ * Return: 0 or -EADDRINUSE if none is free.
  */
 int hps_autobind(struct sock *sk)
 {

@@ -22,7 +22,8 @@ static atomic64_t hps_buf_reserved = ATOMIC64_INIT(0);
  * hps_buf_reserve - take from what all receive buffers together may use
  * @bytes: how much
  *
- * Context: any. Return: false if that is more than is left.
+ * Context: any.
+ * Return: false if that is more than is left.
  */
 bool hps_buf_reserve(u64 bytes)
 {
@@ -104,7 +105,8 @@ static struct hps_buf *hps_buf_new_data(u32 size, gfp_t gfp)
  * @dir: DMA_TO_DEVICE or DMA_FROM_DEVICE
  * @gfp: how to allocate
  *
- * Context: as @gfp says. Return: the buffer or NULL.
+ * Context: as @gfp says.
+ * Return: the buffer or NULL.
  */
 struct hps_buf *hps_buf_alloc(struct ib_device *ibdev, u32 size, u8 dir,
 			      gfp_t gfp)
@@ -129,7 +131,8 @@ struct hps_buf *hps_buf_alloc(struct ib_device *ibdev, u32 size, u8 dir,
  * hps_buf_local - allocate a buffer that no device gets to know
  * @size: bytes
  *
- * Context: process, may sleep. Return: the buffer or NULL.
+ * Context: process, may sleep.
+ * Return: the buffer or NULL.
  */
 struct hps_buf *hps_buf_local(u32 size)
 {
@@ -145,7 +148,8 @@ struct hps_buf *hps_buf_local(u32 size)
  * @ibdev: the device
  * @len: bytes, all of them to be sent
  *
- * Context: process, may sleep. Return: the buffer, without memory of its own, or NULL.
+ * Context: process, may sleep.
+ * Return: the buffer, without memory of its own, or NULL.
  */
 struct hps_buf *hps_buf_shell(struct ib_device *ibdev, u32 len)
 {
@@ -208,7 +212,8 @@ static int hps_gather_map(struct hps_gather *gather, struct ib_device *ibdev)
  * @ibdev: the device
  * @gather: the pages; the buffer's, if there is one
  *
- * Context: process, may sleep. Return: the buffer, all of it to be sent, or NULL.
+ * Context: process, may sleep.
+ * Return: the buffer, all of it to be sent, or NULL.
  */
 struct hps_buf *hps_buf_gather(struct ib_device *ibdev,
 			       struct hps_gather *gather)
@@ -295,7 +300,8 @@ static int hps_buf_copied(struct iov_iter *iter, size_t done, size_t len)
  * @len: bytes
  * @iter: where to; it moves on only if all is well
  *
- * Context: process, may sleep. Return: 0 or -EFAULT.
+ * Context: process, may sleep.
+ * Return: 0 or -EFAULT.
  */
 int hps_buf_to_iter(void *from, size_t len, struct iov_iter *iter)
 {
@@ -315,7 +321,8 @@ int hps_buf_to_iter(void *from, size_t len, struct iov_iter *iter)
  * @len: bytes
  * @iter: where from; it moves on only if all is well
  *
- * Context: process, may sleep. Return: 0 or -EFAULT.
+ * Context: process, may sleep.
+ * Return: 0 or -EFAULT.
  */
 int hps_buf_from_iter(void *to, size_t len, struct iov_iter *iter)
 {

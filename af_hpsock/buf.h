@@ -17,6 +17,7 @@ struct iov_iter;
  * struct hps_gather - pages that are sent from where they are
  * @uarg: who is told when they are not needed any more, referenced; or NULL
  * @nr: pages
+ * @frag: the pages, in order
  * @frag.page: referenced
  * @frag.off: offset of the first byte in it
  * @frag.len: bytes

@@ -40,7 +40,8 @@ static void hps_shutdown_mark(struct sock *sk, struct hps_conn *conn, int mask)
  * @sock: the socket
  * @how: SHUT_RD, SHUT_WR, SHUT_RDWR
  *
- * Context: process. Return: 0, -EINVAL, -ENOTCONN.
+ * Context: process.
+ * Return: 0, -EINVAL, -ENOTCONN.
  */
 int hps_shutdown(struct socket *sock, int how)
 {

@@ -426,7 +426,8 @@ static void hps_cm_apply_options(struct hps_link *link, const struct sock *sk)
  * hps_cm_connect - hps_transport.connect
  * @conn: TCP_SYN_SENT, local, peer and sk set, the socket locked
  *
- * Context: process, may sleep. Return: 0 or a negative errno.
+ * Context: process, may sleep.
+ * Return: 0 or a negative errno.
  */
 int hps_cm_connect(struct hps_conn *conn)
 {
@@ -640,8 +641,9 @@ static int hps_service_start(struct net *net)
  * hps_service_get - a socket begins to listen
  * @net: its namespace
  *
- * Context: process, may sleep. Return: 0, or -EADDRINUSE when somebody else has
- * the service port, or another negative errno.
+ * Context: process, may sleep.
+ * Return: 0, or -EADDRINUSE when somebody else has the service port, or another
+ * negative errno.
  */
 int hps_service_get(struct net *net)
 {

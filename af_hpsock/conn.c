@@ -331,8 +331,9 @@ static void hps_conn_reset(struct hps_conn *conn, int err)
  * @conn: the connection; the caller's reference becomes the socket's
  * @sk: a socket without one, locked or not yet visible
  *
- * Context: process. Return: 0, or -ENOBUFS when the socket's memory limits do
- * not allow the receive buffers; the reference then stays with the caller.
+ * Context: process.
+ * Return: 0, or -ENOBUFS when the socket's memory limits do not allow the receive
+ * buffers; the reference then stays with the caller.
  */
 int hps_conn_attach(struct hps_conn *conn, struct sock *sk)
 {
@@ -367,7 +368,8 @@ int hps_conn_attach(struct hps_conn *conn, struct sock *sk)
  * hps_conn_sock - the socket of a connection
  * @conn: not locked
  *
- * Context: any. Return: the socket, with a reference for sock_put(), or NULL.
+ * Context: any.
+ * Return: the socket, with a reference for sock_put(), or NULL.
  */
 struct sock *hps_conn_sock(struct hps_conn *conn)
 {
@@ -834,7 +836,8 @@ static int hps_conn_final_error(const struct hps_conn *conn)
  * hps_conn_why - what will a writer be told?
  * @conn: not locked, shut
  *
- * Context: any. Return: negative errno.
+ * Context: any.
+ * Return: negative errno.
  */
 int hps_conn_why(struct hps_conn *conn)
 {
@@ -850,7 +853,8 @@ int hps_conn_why(struct hps_conn *conn)
  * hps_conn_mtu - of the interface that a connection goes over
  * @conn: the connection
  *
- * Context: any. Return: bytes; 0 if there is none, or not yet.
+ * Context: any.
+ * Return: bytes; 0 if there is none, or not yet.
  */
 u32 hps_conn_mtu(const struct hps_conn *conn)
 {

@@ -127,8 +127,8 @@ void hps_connect_init(struct sock *sk)
  * @sk: a socket whose attempt failed
  * @tries: attempts there may be in all
  *
- * Context: hps_conn.lock of that attempt held. Return: false if there were that
- * many or time is up.
+ * Context: hps_conn.lock of that attempt held.
+ * Return: false if there were that many or time is up.
  */
 bool hps_connect_again(struct sock *sk, u8 tries)
 {
@@ -276,7 +276,8 @@ static bool hps_disconnect_resets(struct sock *sk)
  *
  * The peer sees a reset.
  *
- * Context: process. Return: 0.
+ * Context: process.
+ * Return: 0.
  */
 int hps_disconnect(struct sock *sk, int flags)
 {
@@ -388,9 +389,10 @@ static int hps_connect_locked(struct socket *sock, struct sockaddr *uaddr,
  * @len: its length
  * @flags: O_NONBLOCK
  *
- * Context: process, may sleep. Return: 0, -EINPROGRESS, -EALREADY, -EISCONN,
- * -ECONNREFUSED, -ENETUNREACH, -EHOSTUNREACH, -ETIMEDOUT, -EPROTO for a peer of
- * another version, and what else TCP's connect() gives.
+ * Context: process, may sleep.
+ * Return: 0, -EINPROGRESS, -EALREADY, -EISCONN, -ECONNREFUSED, -ENETUNREACH,
+ * -EHOSTUNREACH, -ETIMEDOUT, -EPROTO for a peer of another version, and what else
+ * TCP's connect() gives.
  */
 int hps_connect(struct socket *sock, struct sockaddr *uaddr, int len,
 		int flags)

@@ -38,8 +38,9 @@
  * @credit: the connection's
  * @total: modulo 2^32
  *
- * Context: any, hps_conn.lock held. Return: 0, or -EPROTO if that takes back
- * what was granted or exceeds the peer's window.
+ * Context: any, hps_conn.lock held.
+ * Return: 0, or -EPROTO if that takes back what was granted or exceeds the peer's
+ * window.
  */
 int hps_credit_granted(struct hps_credit *credit, u32 total)
 {
@@ -54,8 +55,8 @@ int hps_credit_granted(struct hps_credit *credit, u32 total)
  * hps_credit_received - a DATA came in
  * @credit: the connection's
  *
- * Context: any, hps_conn.lock held. Return: 0, or -EPROTO if the peer had no
- * credit for it.
+ * Context: any, hps_conn.lock held.
+ * Return: 0, or -EPROTO if the peer had no credit for it.
  */
 int hps_credit_received(struct hps_credit *credit)
 {
@@ -72,6 +73,7 @@ int hps_credit_received(struct hps_credit *credit)
  * @credit: the connection's
  *
  * Context: any, hps_conn.lock held or a snapshot.
+ * Return: true if it can send no more DATA.
  */
 bool hps_credit_dry(const struct hps_credit *credit)
 {
@@ -83,6 +85,7 @@ bool hps_credit_dry(const struct hps_credit *credit)
  * @credit: the connection's
  *
  * Context: any, hps_conn.lock held.
+ * Return: true if it has.
  */
 bool hps_credit_tight(const struct hps_credit *credit)
 {
@@ -95,6 +98,7 @@ bool hps_credit_tight(const struct hps_credit *credit)
  * @unread: there is data that nobody has read
  *
  * Context: any, hps_conn.lock held.
+ * Return: true if it is to be sent now.
  */
 bool hps_credit_due(const struct hps_credit *credit, bool unread)
 {
@@ -109,6 +113,7 @@ bool hps_credit_due(const struct hps_credit *credit, bool unread)
  * @credit: the connection's
  *
  * Context: any, hps_conn.lock held.
+ * Return: true if credits are owed to a peer that has none left.
  */
 bool hps_credit_late(const struct hps_credit *credit)
 {
@@ -119,7 +124,8 @@ bool hps_credit_late(const struct hps_credit *credit)
  * hps_credit_tell - grant all that is owed
  * @credit: the connection's
  *
- * Context: any, hps_conn.lock held. Return: the number for the message.
+ * Context: any, hps_conn.lock held.
+ * Return: the number for the message.
  */
 u32 hps_credit_tell(struct hps_credit *credit)
 {

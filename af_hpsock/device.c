@@ -31,8 +31,8 @@ static void hps_device_put(struct hps_device *dev)
  * @ibdev: the device, kept by the caller's cm_id
  * @link: not on a device yet; takes a reference on it
  *
- * Context: process. Return: 0, or -ENODEV if
- * the device is not one of ours or is going away.
+ * Context: process.
+ * Return: 0, or -ENODEV if the device is not one of ours or is going away.
  */
 int hps_device_join(struct ib_device *ibdev, struct hps_link *link)
 {
@@ -161,7 +161,8 @@ static struct ib_client hps_client = {
 /**
  * hps_device_register - learn of devices, present and future
  *
- * Context: process, may sleep. Return: 0 or a negative errno.
+ * Context: process, may sleep.
+ * Return: 0 or a negative errno.
  */
 int hps_device_register(void)
 {

@@ -138,7 +138,8 @@ static struct net_proto_family hps_net_family = {
 /**
  * hps_family_register - let programs in
  *
- * Context: process, may sleep. Return: 0 or -EEXIST when the number is taken.
+ * Context: process, may sleep.
+ * Return: 0 or -EEXIST when the number is taken.
  */
 int hps_family_register(void)
 {

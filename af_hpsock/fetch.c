@@ -209,10 +209,10 @@ static void hps_fetch_cancelled(struct hps_conn *conn)
  * @r: who reads
  * @len: bytes that it would take
  *
- * Context: process, sleeps, without the socket's lock. Return: how many bytes have come
- * to where @r wants them; 0 if they are in the queue now, in place of @buf or in front of
- * it, or not there any more; -ENOMEM; -ECONNRESET if they cannot be had any more, and
- * @r->stuck or @r->parted says why.
+ * Context: process, sleeps, without the socket's lock.
+ * Return: how many bytes have come to where @r wants them; 0 if they are in the
+ * queue now, in place of @buf or in front of it, or not there any more; -ENOMEM;
+ * -ECONNRESET if they cannot be had any more, and @r->stuck or @r->parted says why.
  */
 ssize_t hps_fetch(struct sock *sk, struct hps_conn *conn, struct hps_buf *buf,
 		  u32 skip, struct hps_reader *r, size_t len)
@@ -259,8 +259,8 @@ static struct hps_buf *hps_fetch_first(struct sock *sk, struct hps_conn *conn)
  * Moves the first bytes that are in a receive, or at the peer, into memory of our own, as
  * far as SO_RCVBUF goes.
  *
- * Context: process, may sleep, without the lock. Return: 0; -ENOBUFS at that limit;
- * -ENOMEM; -ECONNRESET.
+ * Context: process, may sleep, without the lock.
+ * Return: 0; -ENOBUFS at that limit; -ENOMEM; -ECONNRESET.
  */
 int hps_fetch_aside(struct sock *sk, struct hps_conn *conn)
 {

@@ -212,8 +212,8 @@ static u32 hps_lent_take(struct hps_lent *lent, struct iov_iter *iter, u32 len)
  * @mode: enum hpsock_zcopy; WAIT only if the caller can wait until they are read
  * @refused: is told how many bytes are not worth another try, if it is NULL
  *
- * Context: process, may sleep. Return: what was lent, or NULL: nothing, it is to be
- * sent another way.
+ * Context: process, may sleep.
+ * Return: what was lent, or NULL: nothing, it is to be sent another way.
  */
 struct hps_lent *hps_lent_get(struct sock *sk, struct hps_conn *conn,
 			      struct iov_iter *iter, size_t max,

@@ -49,7 +49,8 @@ static struct kmem_cache *hps_link_cache;
 /**
  * hps_link_init - before the first link is made
  *
- * Context: process, may sleep. Return: 0 or -ENOMEM.
+ * Context: process, may sleep.
+ * Return: 0 or -ENOMEM.
  */
 int hps_link_init(void)
 {
@@ -154,8 +155,8 @@ static void hps_link_shut(struct hps_conn *conn)
  *
  * For a time that does not depend on the program or the peer: an end waits.
  *
- * Context: any. Return: false if the link is ending; otherwise hps_link_leave() has to
- * follow.
+ * Context: any.
+ * Return: false if the link is ending; otherwise hps_link_leave() has to follow.
  */
 bool hps_link_enter(struct hps_link *link)
 {
@@ -289,7 +290,8 @@ static const struct hps_transport hps_rdma = {
  * transport also holds the namespace, which neither a cm_id nor a socket does to
  * the very end.
  *
- * Context: process, may sleep. Return: the connection or NULL.
+ * Context: process, may sleep.
+ * Return: the connection or NULL.
  */
 struct hps_conn *hps_link_create(struct net *net, u32 rcvbuf,
 				 const struct hps_tuning *tuning)
@@ -358,6 +360,7 @@ static void hps_link_qp_event(struct ib_event *event, void *context)
  * @link: on a device
  *
  * Context: any.
+ * Return: true to offer, where the device and the tunables allow it.
  */
 bool hps_link_reads(const struct hps_link *link)
 {
@@ -433,7 +436,8 @@ static int hps_link_create_qp(struct hps_link *link, struct rdma_cm_id *id,
  *
  * What was made is left to the teardown if this fails.
  *
- * Context: process, may sleep. Return: 0 or a negative errno.
+ * Context: process, may sleep.
+ * Return: 0 or a negative errno.
  */
 int hps_link_setup(struct hps_link *link, struct rdma_cm_id *id)
 {

@@ -21,8 +21,9 @@
  * @conn: the connection made for it, in TCP_SYN_RECV; on success the caller's
  *	reference is the queue's
  *
- * Context: any. Return: 0, -EAGAIN when the backlog is full, -ECONNREFUSED
- * when the socket does not listen any more.
+ * Context: any.
+ * Return: 0, -EAGAIN when the backlog is full, -ECONNREFUSED when the socket does
+ * not listen any more.
  */
 int hps_queue_reserve(struct sock *listener, struct hps_conn *conn)
 {
@@ -118,8 +119,9 @@ static void hps_queue_close(struct sock *sk)
  * @sock: the socket
  * @backlog: connections that may wait, established or on their way
  *
- * Context: process, may sleep. Return: 0, -EINVAL, -EADDRINUSE (also when
- * somebody else has the service port, or no port is free).
+ * Context: process, may sleep.
+ * Return: 0, -EINVAL, -EADDRINUSE (also when somebody else has the service port, or
+ * no port is free).
  */
 int hps_listen(struct socket *sock, int backlog)
 {
@@ -177,6 +179,7 @@ void hps_unlisten(struct sock *sk)
  * @sk: a listening socket
  *
  * Context: any; a snapshot.
+ * Return: whether one is ready.
  */
 bool hps_queue_has_ready(struct sock *sk)
 {
@@ -326,9 +329,10 @@ static void hps_accept_grow(struct sock *sk)
  * @flags: O_NONBLOCK
  * @kern: for the kernel itself
  *
- * Context: process, may sleep. Return: 0, -EINVAL when the socket does not
- * listen, -EAGAIN, -EINTR, -ERESTARTSYS, or -ENOBUFS, the connection being
- * reset, when memory does not suffice.
+ * Context: process, may sleep.
+ * Return: 0, -EINVAL when the socket does not listen, -EAGAIN, -EINTR,
+ * -ERESTARTSYS, or -ENOBUFS, the connection being reset, when memory does not
+ * suffice.
  */
 int hps_accept(struct socket *sock, struct socket *newsock, int flags,
 	       bool kern)

@@ -11,7 +11,8 @@ DEFINE_PER_CPU(long, hps_mem_bytes);
 /**
  * hps_mem_read - what all sockets and connections take
  *
- * Context: any; a snapshot. Return: bytes, of all namespaces.
+ * Context: any; a snapshot.
+ * Return: bytes, of all namespaces.
  */
 long hps_mem_read(void)
 {

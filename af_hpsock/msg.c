@@ -523,6 +523,8 @@ int hps_msg_send_finack(struct hps_conn *conn)
 /**
  * hps_msg_tx_idle - hps_transport.tx_idle
  * @conn: locked
+ *
+ * Return: true if nothing is posted that has not completed.
  */
 bool hps_msg_tx_idle(struct hps_conn *conn)
 {

@@ -50,7 +50,8 @@ static struct pernet_operations hps_net_ops = {
 /**
  * hps_net_register - set up every namespace, present and future
  *
- * Context: process, may sleep. Return: 0 or a negative errno.
+ * Context: process, may sleep.
+ * Return: 0 or a negative errno.
  */
 int hps_net_register(void)
 {

@@ -17,6 +17,7 @@
  * message all of it has to be there, with the same exception.
  *
  * Context: any; a snapshot without hps_conn.lock.
+ * Return: true if a read would not wait.
  */
 bool hps_readable(struct sock *sk, struct hps_conn *conn)
 {
@@ -73,6 +74,7 @@ static __poll_t hps_poll_conn(struct sock *sk, struct hps_conn *conn)
  * @wait: where to wait
  *
  * Context: process.
+ * Return: EPOLL*.
  */
 __poll_t hps_poll(struct file *file, struct socket *sock, poll_table *wait)
 {

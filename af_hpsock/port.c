@@ -239,7 +239,8 @@ static bool hps_port_any(struct hps_net *hn, struct sock *sk,
  * @sk: a socket without a port, locked
  * @addr: the address; port 0 for any that is free
  *
- * Context: process, may sleep. Return: 0 or -EADDRINUSE.
+ * Context: process, may sleep.
+ * Return: 0 or -EADDRINUSE.
  */
 int hps_port_bind(struct sock *sk, const struct hps_addr *addr)
 {
@@ -266,8 +267,8 @@ int hps_port_bind(struct sock *sk, const struct hps_addr *addr)
  * SO_REUSEADDR lets sockets share a port, and so does connect(2) where bind(2) did not
  * take it, but not both ends.
  *
- * Context: process, may sleep. Return: 0, with the peer set and in TCP_SYN_SENT, or
- * -EADDRNOTAVAIL.
+ * Context: process, may sleep.
+ * Return: 0, with the peer set and in TCP_SYN_SENT, or -EADDRNOTAVAIL.
  */
 int hps_port_connect(struct sock *sk, const struct hps_addr *peer)
 {
@@ -309,7 +310,8 @@ void hps_port_part(struct sock *sk)
  * SO_REUSEADDR lets sockets share a port, but only one of them may listen;
  * with SO_REUSEPORT all may.
  *
- * Context: process, socket lock held. Return: 0 or -EADDRINUSE.
+ * Context: process, socket lock held.
+ * Return: 0 or -EADDRINUSE.
  */
 int hps_port_recheck(struct sock *sk)
 {
@@ -450,7 +452,8 @@ static u32 hps_port_choice(const struct hps_addr *peer)
  * @peer: where it came from: among sockets that fit as well as each other, those
  *	of SO_REUSEPORT, it decides as on TCP
  *
- * Context: process. Return: the socket with a reference, or NULL.
+ * Context: process.
+ * Return: the socket with a reference, or NULL.
  */
 struct sock *hps_port_listener(struct net *net, const struct in6_addr *ip,
 			       u16 port, int type, int dif,

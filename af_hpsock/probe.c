@@ -28,7 +28,8 @@
  * hps_probe_idle - silence after which SO_KEEPALIVE probes
  * @sk: the socket
  *
- * Context: any. Return: jiffies.
+ * Context: any.
+ * Return: jiffies.
  */
 unsigned int hps_probe_idle(const struct sock *sk)
 {
@@ -40,7 +41,8 @@ unsigned int hps_probe_idle(const struct sock *sk)
  * hps_probe_interval - TCP_KEEPINTVL of a socket
  * @sk: the socket
  *
- * Context: any. Return: jiffies.
+ * Context: any.
+ * Return: jiffies.
  */
 unsigned int hps_probe_interval(const struct sock *sk)
 {
@@ -53,6 +55,7 @@ unsigned int hps_probe_interval(const struct sock *sk)
  * @sk: the socket
  *
  * Context: any.
+ * Return: a number of probes.
  */
 unsigned int hps_probe_count(const struct sock *sk)
 {

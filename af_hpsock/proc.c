@@ -103,7 +103,8 @@ static const struct seq_operations hps_proc_ops = {
  * hps_proc_net_init - make the file of a namespace
  * @net: the namespace
  *
- * Context: process, may sleep. Return: 0 or -ENOMEM.
+ * Context: process, may sleep.
+ * Return: 0 or -ENOMEM.
  */
 int hps_proc_net_init(struct net *net)
 {

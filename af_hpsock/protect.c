@@ -107,7 +107,8 @@ static const struct {
  * hps_refusal_name - a word for a refusal
  * @why: the refusal
  *
- * Context: any. Return: a constant string.
+ * Context: any.
+ * Return: a constant string.
  */
 const char *hps_refusal_name(enum hps_refusal why)
 {
@@ -120,7 +121,8 @@ static atomic_long_t hps_held_count;
 /**
  * hps_protect_holds - how many holds there are
  *
- * Context: any; a snapshot. Return: a number, of the whole module.
+ * Context: any; a snapshot.
+ * Return: a number, of the whole module.
  */
 long hps_protect_holds(void)
 {
@@ -1012,7 +1014,8 @@ static struct hps_hold *hps_hold_get(unsigned long addr, size_t len, enum hps_re
 /**
  * hps_protect_why_not - can pages be protected at all?
  *
- * Context: any. Return: HPS_PROTECT_OK, or why not.
+ * Context: any.
+ * Return: HPS_PROTECT_OK, or why not.
  */
 enum hps_refusal hps_protect_why_not(void)
 {
@@ -1077,8 +1080,8 @@ void hps_protect_release(struct hps_hold *hold, struct hps_released *res)
  * @nr: is told how many they are
  *
  * The first byte of the range is in the first page, at the offset that the
- * address has in its page. Context: any. Return: the pages in the order of
- * their addresses; to be read only.
+ * address has in its page. Context: any.
+ * Return: the pages in the order of their addresses; to be read only.
  */
 struct page **hps_hold_pages(const struct hps_hold *hold, unsigned int *nr)
 {

@@ -197,9 +197,9 @@ static u32 hps_read_all(struct hps_reads *reads)
  * @buf: where the bytes were offered, from start on
  * @sink: where to, no longer than what there is of them
  *
- * Context: process, sleeps; the only reader of the connection. Return: how many bytes
- * have come, perhaps fewer than @sink has room for; -ENOMEM, or -ECONNRESET on a
- * connection that is ending.
+ * Context: process, sleeps; the only reader of the connection.
+ * Return: how many bytes have come, perhaps fewer than @sink has room for; -ENOMEM,
+ * or -ECONNRESET on a connection that is ending.
  */
 int hps_read(struct hps_conn *conn, struct hps_buf *buf, struct hps_sink *sink)
 {

@@ -283,8 +283,8 @@ static int hps_receives_post_all(struct hps_link *link, struct list_head *list)
  * @link: with a queue pair
  * @ibdev: its device
  *
- * Context: process, may sleep. Return: 0 or -ENOMEM; what was posted is left to
- * the teardown.
+ * Context: process, may sleep.
+ * Return: 0 or -ENOMEM; what was posted is left to the teardown.
  */
 int hps_receives_setup(struct hps_link *link, struct ib_device *ibdev)
 {
@@ -306,8 +306,8 @@ int hps_receives_setup(struct hps_link *link, struct ib_device *ibdev)
  * @link: established, entered
  * @sk: its socket, locked
  *
- * Context: process, may sleep. Return: 0, -ENOMEM, or -ECONNRESET if the connection is
- * ending.
+ * Context: process, may sleep.
+ * Return: 0, -ENOMEM, or -ECONNRESET if the connection is ending.
  */
 int hps_receives_extra(struct hps_link *link, struct sock *sk)
 {
@@ -560,6 +560,7 @@ void hps_receives_later(struct hps_conn *conn)
  * @conn: the connection, before it has grown
  *
  * Context: any.
+ * Return: bytes.
  */
 u32 hps_receives_mem(struct hps_conn *conn)
 {
@@ -573,6 +574,7 @@ u32 hps_receives_mem(struct hps_conn *conn)
  * @conn: the connection
  *
  * Context: any; a snapshot.
+ * Return: true if the peer can send no more before something is read.
  */
 bool hps_receives_full(struct hps_conn *conn)
 {

@@ -118,6 +118,7 @@ int hps_record_arrive(struct hps_conn *conn, const struct hps_buf *buf)
  * @conn: with no complete one
  *
  * Context: any; a snapshot.
+ * Return: true if a reader has to take a part of it.
  */
 bool hps_record_stuck(struct hps_conn *conn)
 {
@@ -409,9 +410,10 @@ static int hps_record_recv(struct sock *sk, struct hps_record_call *call)
  * In msg_flags: MSG_TRUNC if bytes of the message were left out, MSG_EOR if it was sent
  * with that, MSG_MORE if this was a part of it.
  *
- * Context: process, may sleep. Return: bytes, 0 for an empty message and at the end,
- * -EBADMSG in the middle of a message that its sender did not finish, -EOPNOTSUPP for
- * MSG_OOB, otherwise as hps_recvmsg().
+ * Context: process, may sleep.
+ * Return: bytes, 0 for an empty message and at the end, -EBADMSG in the middle of a
+ * message that its sender did not finish, -EOPNOTSUPP for MSG_OOB, otherwise as
+ * hps_recvmsg().
  */
 int hps_record_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		       int flags)
@@ -446,8 +448,8 @@ int hps_record_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
  * hps_record_inq - FIONREAD: how long is the next message?
  * @sk: the socket, locked
  *
- * Context: process, may sleep. Return: as many bytes as are left of it, 0 if it is not
- * there completely.
+ * Context: process, may sleep.
+ * Return: as many bytes as are left of it, 0 if it is not there completely.
  */
 int hps_record_inq(struct sock *sk)
 {

@@ -16,6 +16,7 @@ struct socket;
 /**
  * struct hps_framing - a place in a stream of records
  * @head: of the piece
+ * @bytes: of @head, as they come in
  * @have: bytes of @head that are known; all of them within a piece
  * @left: bytes of the piece that are still to come
  */

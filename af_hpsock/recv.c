@@ -233,6 +233,7 @@ static bool hps_recv_at_mark(struct hps_conn *conn, const struct hps_reader *r)
  * @sk: the socket
  *
  * Context: any; a snapshot.
+ * Return: true after an error, the end of the stream or of the connection.
  */
 bool hps_recv_over(const struct sock *sk)
 {
@@ -312,7 +313,8 @@ static void hps_recv_spin(struct sock *sk)
  * @seen: bytes that were there to be read and are not waited for
  *
  * Context: process, sleeps, without the lock; @sk may have another connection
- * afterwards. Return: 0, also for no reason; or a negative errno.
+ * afterwards.
+ * Return: 0, also for no reason; or a negative errno.
  */
 int hps_recv_wait(struct sock *sk, struct hps_conn *conn, long *timeo,
 		  u32 seen)
@@ -339,8 +341,9 @@ int hps_recv_wait(struct sock *sk, struct hps_conn *conn, long *timeo,
  * @sk: the socket, locked
  * @r: who reads, how much, and where to
  *
- * Context: process, may sleep, without the lock. Return: bytes, 0 at the end of
- * the stream, the reader's errno, or what hps_recvmsg() returns.
+ * Context: process, may sleep, without the lock.
+ * Return: bytes, 0 at the end of the stream, the reader's errno, or what
+ * hps_recvmsg() returns.
  */
 ssize_t hps_recv(struct sock *sk, struct hps_reader *r)
 {
@@ -575,9 +578,10 @@ static void hps_recv_inq(struct sock *sk, struct msghdr *msg)
  * @flags: MSG_DONTWAIT, MSG_PEEK, MSG_WAITALL, MSG_TRUNC (discard), MSG_OOB,
  *	MSG_ERRQUEUE (completions of MSG_ZEROCOPY)
  *
- * Context: process, may sleep. Return: bytes, 0 at the end of the stream,
- * -ENOTCONN, -EAGAIN, -ECONNRESET, -ETIMEDOUT, -ENETDOWN, -EINTR,
- * -ERESTARTSYS, -EFAULT; for MSG_OOB as hps_urgent_recv().
+ * Context: process, may sleep.
+ * Return: bytes, 0 at the end of the stream, -ENOTCONN, -EAGAIN, -ECONNRESET,
+ * -ETIMEDOUT, -ENETDOWN, -EINTR, -ERESTARTSYS, -EFAULT; for MSG_OOB as
+ * hps_urgent_recv().
  */
 int hps_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
 {

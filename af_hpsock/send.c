@@ -642,11 +642,12 @@ static void hps_send_finish(struct sock *sk, struct hps_send_call *call,
  * Pages that are spliced or, with MSG_ZEROCOPY, the program's own are sent from
  * where they are, if there are enough of them in one piece (gather_min).
  *
- * Context: process, may sleep. Return: bytes taken, or -EPIPE (and SIGPIPE),
- * -ECONNRESET, -ETIMEDOUT, -ENETDOWN, -EAGAIN, -EINTR, -ERESTARTSYS, -EFAULT,
- * -EOPNOTSUPP for MSG_FASTOPEN, and of SOCK_SEQPACKET for MSG_OOB, -EMSGSIZE for a message
- * that is larger than SO_SNDBUF and may not wait, -ENOBUFS for MSG_ZEROCOPY when too many
- * completions were not read or RLIMIT_MEMLOCK is reached.
+ * Context: process, may sleep.
+ * Return: bytes taken, or -EPIPE (and SIGPIPE), -ECONNRESET, -ETIMEDOUT, -ENETDOWN,
+ * -EAGAIN, -EINTR, -ERESTARTSYS, -EFAULT, -EOPNOTSUPP for MSG_FASTOPEN, and of
+ * SOCK_SEQPACKET for MSG_OOB, -EMSGSIZE for a message that is larger than SO_SNDBUF
+ * and may not wait, -ENOBUFS for MSG_ZEROCOPY when too many completions were not
+ * read or RLIMIT_MEMLOCK is reached.
  */
 int hps_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {

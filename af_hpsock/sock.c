@@ -154,7 +154,8 @@ void hps_sock_set_peer(struct sock *sk, const struct hps_addr *addr)
  * For work items: a program may keep the lock as long as it likes, by a send from memory
  * that somebody else has to bring in, and would so keep a kernel thread.
  *
- * Context: process. Return: true if release_sock() has to follow.
+ * Context: process.
+ * Return: true if release_sock() has to follow.
  */
 bool hps_sock_own(struct sock *sk, u8 later)
 {
@@ -319,7 +320,8 @@ struct proto hps_prot = {
 /**
  * hps_sock_register - make sockets possible
  *
- * Context: process, may sleep. Return: 0 or a negative errno.
+ * Context: process, may sleep.
+ * Return: 0 or a negative errno.
  */
 int hps_sock_register(void)
 {

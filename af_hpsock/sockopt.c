@@ -2,7 +2,7 @@
 /*
  * Socket options and ioctls. The table says what each option does here; what is
  * not in it does not exist, and says so with ENOPROTOOPT. The man page has the
- * same rows, which selftests/vm/options checks.
+ * same rows, which selftests/vm/checks/options checks.
  *
  * SOL_SOCKET belongs to the core, for this family as for any. Where it would
  * accept what cannot work, a row has a check in front of it, if the kernel lets
@@ -24,7 +24,8 @@
  * @buf: of &struct hps_opt_ops.get
  * @val: the answer
  *
- * Context: any. Return: its length.
+ * Context: any.
+ * Return: its length.
  */
 int hps_opt_int(void *buf, int val)
 {
@@ -100,7 +101,7 @@ static const struct hps_opt_ops hps_opt_timestamping = {
 	.set = hps_opt_set_timestamping,
 };
 
-/* One row a line: selftests/vm/options reads the first three columns. */
+/* One row a line: selftests/vm/checks/options reads the first three columns. */
 static const struct hps_opt hps_opts[] = {
 	{ SOL_SOCKET, SO_REUSEADDR, HPS_WORKS },
 	{ SOL_SOCKET, SO_REUSEPORT, HPS_WORKS, &hps_opt_reuseport },
@@ -365,8 +366,9 @@ static int hps_opt_set_name(struct sock *sk, const struct hps_opt *opt,
  * @optval: its value
  * @optlen: bytes of it
  *
- * Context: process. Return: 0, -ENOPROTOOPT, -EINVAL, -EFAULT, -EOPNOTSUPP at
- * SOL_SOCKET, and what an option has to say.
+ * Context: process.
+ * Return: 0, -ENOPROTOOPT, -EINVAL, -EFAULT, -EOPNOTSUPP at SOL_SOCKET, and what an
+ * option has to say.
  */
 int hps_setsockopt(struct socket *sock, int level, int optname,
 		   sockptr_t optval, unsigned int optlen)
@@ -414,8 +416,9 @@ static int hps_opt_write(int level, const void *buf, int n, char __user *optval,
  * @optval: where to; cut off at the length given
  * @optlen: room, and then the length
  *
- * Context: process. Return: 0, -ENOPROTOOPT, -EINVAL, -EFAULT, -ENOMEM, and what
- * an option has to say.
+ * Context: process.
+ * Return: 0, -ENOPROTOOPT, -EINVAL, -EFAULT, -ENOMEM, and what an option has to
+ * say.
  */
 int hps_getsockopt(struct socket *sock, int level, int optname,
 		   char __user *optval, int __user *optlen)
@@ -452,7 +455,8 @@ int hps_getsockopt(struct socket *sock, int level, int optname,
  * the buffer grows for it unless the program chose its size, and who waits looks
  * again.
  *
- * Context: process. Return: 0.
+ * Context: process.
+ * Return: 0.
  */
 int hps_set_rcvlowat(struct sock *sk, int val)
 {
@@ -490,7 +494,8 @@ static u32 hps_sockopt_outq(struct hps_conn *conn)
  * @cmd: SIOCINQ (FIONREAD), SIOCOUTQ, SIOCOUTQNSD, SIOCATMARK
  * @val: the number of bytes; SIOCATMARK: is the urgent byte the next?
  *
- * Context: process. Return: 0, -EINVAL in TCP_LISTEN, -ENOIOCTLCMD.
+ * Context: process.
+ * Return: 0, -EINVAL in TCP_LISTEN, -ENOIOCTLCMD.
  */
 int hps_sk_ioctl(struct sock *sk, int cmd, int *val)
 {
@@ -528,7 +533,8 @@ int hps_sk_ioctl(struct sock *sk, int cmd, int *val)
  * @cmd: as for hps_sk_ioctl()
  * @arg: pointer to an int
  *
- * Context: process. Return: as hps_sk_ioctl(), -EFAULT.
+ * Context: process.
+ * Return: as hps_sk_ioctl(), -EFAULT.
  */
 int hps_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 {

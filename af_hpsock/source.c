@@ -118,8 +118,8 @@ free:
  * @conn: established
  * @lent: the pages; the transport's, if this succeeds
  *
- * Context: process, the socket's lock held; may sleep. Return: false without memory
- * or keys, and when the connection is ending.
+ * Context: process, the socket's lock held; may sleep.
+ * Return: false without memory or keys, and when the connection is ending.
  */
 bool hps_source_queue(struct hps_conn *conn, struct hps_lent *lent)
 {

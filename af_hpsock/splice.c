@@ -76,8 +76,9 @@ static ssize_t hps_splice_take(struct hps_reader *reader, void *from,
  *
  * Takes what is there, whatever SO_RCVLOWAT says, and waits if that is nothing.
  *
- * Context: process, may sleep. Return: bytes, 0 at the end of the stream,
- * -ESPIPE, -ENOMEM, or what hps_recvmsg() returns.
+ * Context: process, may sleep.
+ * Return: bytes, 0 at the end of the stream, -ESPIPE, -ENOMEM, or what
+ * hps_recvmsg() returns.
  */
 ssize_t hps_splice_read(struct socket *sock, loff_t *ppos,
 			struct pipe_inode_info *pipe, size_t len,

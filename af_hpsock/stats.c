@@ -85,6 +85,7 @@ static u64 hps_stat_sum(const u64 __percpu *counter)
  * @stat: which counter
  *
  * Context: any.
+ * Return: the sum, a snapshot.
  */
 u64 hps_stat_read(const struct hps_net *hn, enum hps_stat stat)
 {
@@ -115,7 +116,8 @@ static int hps_stats_show(struct seq_file *seq, void *v)
  * @net: the namespace
  * @hn: our part of it
  *
- * Context: process, may sleep. Return: 0 or -ENOMEM.
+ * Context: process, may sleep.
+ * Return: 0 or -ENOMEM.
  */
 int hps_stats_net_init(struct net *net, struct hps_net *hn)
 {

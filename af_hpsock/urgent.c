@@ -130,7 +130,8 @@ void hps_urgent_read(struct hps_conn *conn)
  * @off: from the first unread byte to where reading begins
  * @len: bytes that one would like to read
  *
- * Context: any. Return: @len or less, 0 at the urgent byte.
+ * Context: any.
+ * Return: @len or less, 0 at the urgent byte.
  */
 u32 hps_urgent_bound(struct hps_conn *conn, u32 off, u32 len)
 {
@@ -148,6 +149,8 @@ u32 hps_urgent_bound(struct hps_conn *conn, u32 off, u32 len)
  * hps_urgent_inq - what FIONREAD says: what one call can read
  * @sk: the socket
  * @conn: its connection, locked
+ *
+ * Return: bytes.
  */
 u32 hps_urgent_inq(const struct sock *sk, const struct hps_conn *conn)
 {
@@ -180,9 +183,10 @@ static u8 hps_urgent_take(struct hps_conn *conn, bool peek, u8 *byte)
  * @len: bytes there
  * @flags: MSG_PEEK, MSG_TRUNC
  *
- * Context: process; never waits. Return: 1; 0 if there is no room, or nothing will
- * come; -EINVAL if there is none, or it was read, or SO_OOBINLINE; -ENOTCONN;
- * -EAGAIN when it was announced and is not there; -EFAULT.
+ * Context: process; never waits.
+ * Return: 1; 0 if there is no room, or nothing will come; -EINVAL if there is none,
+ * or it was read, or SO_OOBINLINE; -ENOTCONN; -EAGAIN when it was announced and is
+ * not there; -EFAULT.
  */
 int hps_urgent_recv(struct sock *sk, struct msghdr *msg, size_t len, int flags)
 {

@@ -43,8 +43,8 @@
  * @flag: which is cleared with hps_wake()
  * @timeo: jiffies to wait, which this may take from
  *
- * Context: process, may sleep, without the lock. Return: 0, -EAGAIN, -ERESTARTSYS or
- * -EINTR.
+ * Context: process, may sleep, without the lock.
+ * Return: 0, -EAGAIN, -ERESTARTSYS or -EINTR.
  */
 int hps_wait_clear(struct sock *sk, bool *flag, long *timeo)
 {
@@ -68,7 +68,8 @@ int hps_wait_clear(struct sock *sk, bool *flag, long *timeo)
  * @timeo: jiffies to wait, which this may take from
  *
  * Context: process, may sleep, without the lock; @sk may have another connection
- * afterwards. Return: 0, -EAGAIN, -ERESTARTSYS or -EINTR.
+ * afterwards.
+ * Return: 0, -EAGAIN, -ERESTARTSYS or -EINTR.
  */
 int hps_wait_turn(struct sock *sk, struct hps_conn *conn, long *timeo)
 {
@@ -148,7 +149,8 @@ static void hps_wait_cancel(struct hps_conn *conn)
  * @timeo: jiffies to wait, which this takes from
  *
  * Context: process, sleeps, without the lock; @sk may have another connection
- * afterwards. Return: how many bytes, the last ones, were taken back.
+ * afterwards.
+ * Return: how many bytes, the last ones, were taken back.
  */
 u32 hps_wait_read(struct sock *sk, struct hps_conn *conn, long *timeo)
 {

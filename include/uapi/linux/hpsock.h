@@ -84,6 +84,7 @@ enum hpsock_transport {
  * @size: bytes of this structure that the kernel knows
  * @transport: enum hpsock_transport
  * @state: TCP state number, as in struct tcp_info
+ * @pad: 0
  * @tx_credits: messages this end may still send
  * @rx_window: messages granted to the peer that it may have outstanding
  * @tx_msg_size: largest payload of one message to the peer, bytes
