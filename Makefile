@@ -11,7 +11,8 @@
 # make check-all	all of it, as far as it has not passed yet with the code as it is;
 #			the result goes into Documentation/results.rst
 # make bench		a report next to TCP, SMC-R, rsockets and verbs (ROUNDS=1: short)
-# make style		checkpatch, sparse, shellcheck; silent when clean
+# make style		checkpatch, sparse, shellcheck, comments and documents against
+#			the code; silent when clean
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)

@@ -9,8 +9,13 @@
  *   socket       sock.c, addr.c, port.c (who has which), bind.c, connect.c,
  *                listen.c, send.c, recv.c, splice.c, close.c, poll.c, sockopt.c
  *                with options_*.c
- *   connection   conn.c, stream.c (sending), urgent.c, probe.c (is the peer there?)
- *   transport    over RDMA: link.c, cm.c, msg.c, receives.c, credit.c, device.c
+ *   connection   conn.c, stream.c (sending), record.c (messages in a stream), urgent.c,
+ *                fetch.c (bytes that are still at the peer), lent.c (pages that the peer
+ *                reads), wait.c (sends that wait for that), zerocopy.c (pages that the
+ *                program leaves alone), probe.c (is the peer there?)
+ *   transport    over RDMA: link.c, cm.c, msg.c, receives.c, credit.c, device.c,
+ *                source.c (what is offered to the peer), cancel.c (and taken back),
+ *                read.c (RDMA Reads)
  *   beside them  net.c (a namespace's), buf.c and mem.c (memory), protect.c (pages
  *                of programs), param.c (tunables), proc.c and stats.c (/proc/net)
  *

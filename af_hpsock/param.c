@@ -77,7 +77,7 @@ static const struct kernel_param_ops hps_choice_ops = {
 
 /*
  * A tunable of the module: variable hps_@name, shown as @name. The checkers of
- * moduleparam.h insist on a variable per parameter; the range is ours.
+ * linux/moduleparam.h insist on a variable per parameter; the range is ours.
  */
 #define HPS_TUNABLE(name, default, low, high, mode, text)		\
 	unsigned int hps_##name = (default);				\
@@ -174,7 +174,8 @@ void hps_tune_init(struct hps_tuning *tuning)
  * @what: of which tunable
  * @val: in its range, or -1 for the module's, whatever that is at the time
  *
- * Context: any; the socket lock is held. Return: 0 or -EINVAL.
+ * Context: any; the socket lock is held.
+ * Return: 0 or -EINVAL.
  */
 int hps_tune_set(struct hps_tuning *tuning, enum hps_tune what, int val)
 {
@@ -191,7 +192,8 @@ int hps_tune_set(struct hps_tuning *tuning, enum hps_tune what, int val)
  * @tuning: the socket's
  * @what: which tunable
  *
- * Context: any. Return: its own value, or the module's.
+ * Context: any.
+ * Return: its own value, or the module's.
  */
 u32 hps_tuned(const struct hps_tuning *tuning, enum hps_tune what)
 {

@@ -9,7 +9,7 @@ set -eu
 . "$(dirname "$0")/lib.sh"
 
 build='make gcc libc6-dev bc bison flex libelf-dev libssl-dev pahole rsync kmod xz-utils perl dkms linux-source-6.12'
-style='sparse shellcheck spin'
+style='sparse shellcheck spin mandoc'
 guest='qemu-system-x86 busybox-static iproute2 procps util-linux
 	rdma-core ibverbs-utils rdmacm-utils libibverbs-dev librdmacm-dev liburing-dev perftest'
 # What the demonstration and the benchmarks run over the sockets.
