@@ -4,8 +4,9 @@
  *
  * Out of a socket the bytes are copied into pages of the pipe's own. The receive
  * buffers are credits of the peer once they are read, and a pipe may keep what it
- * has for as long as it likes. Into a socket they come by sendmsg(), or before
- * 6.5 by sendpage, and are copied there.
+ * has for as long as it likes. Into a socket bytes come by sendmsg(): from 6.5 on with
+ * MSG_SPLICE_PAGES, for which send.c has the pages sent from where they are; before that
+ * by sock_no_sendpage() (compat.h), and are copied.
  */
 #include <linux/fs.h>
 #include <linux/pipe_fs_i.h>
@@ -107,7 +108,8 @@ ssize_t hps_splice_read(struct socket *sock, loff_t *ppos,
  * hps_splice_eof - proto_ops.splice_eof: sendfile() has met the end of the file
  * @sock: the socket
  *
- * What was held back because more was asked for has nothing to wait for.
+ * sendfile() sets MSG_MORE but for the last page. What was held back because of that has
+ * nothing to wait for any more.
  *
  * Context: process.
  */
