@@ -54,12 +54,13 @@
 #include "work.h"
 
 /*
- * A reset waits so long for what the program had sent: twice the time after which the
- * peer's kernel reads what it is offered (fetch.c).
+ * How long a reset waits until the peer has what the program sent before it: more than
+ * twice the time after which the peer's kernel reads what it is offered
+ * (HPS_FETCH_PATIENCE in fetch.c).
  */
 #define HPS_RESET_PATIENCE	(HZ / 2)
 
-/* Messages up to this size are worth copying to spare a buffer. */
+/* A message of up to so many bytes is always copied behind the one before, to free its buffer. */
 #define HPS_JOIN_ALWAYS	256
 
 /* TCP_DEFER_ACCEPT need not wait any longer; the connection is locked. */
@@ -199,12 +200,12 @@ unsigned long hps_conn_open_time(u8 retries)
 }
 
 /**
- * hps_conn_limit_opening - the handshake is over by then
+ * hps_conn_limit_opening - end a handshake that takes too long
  * @conn: not locked; nothing happens if it has been opened already
- * @end: jiffies
+ * @end: when that is, jiffies
  *
- * rdma_cm gives up after a minute, unless its queue pair flushed the message
- * that is to be answered: of that it never speaks again.
+ * rdma_cm gives up by itself after a minute. But if its own queue pair went to the error
+ * state with the request in it, it never reports anything more.
  *
  * Context: any.
  */
@@ -492,9 +493,9 @@ void hps_conn_established(struct hps_conn *conn)
 }
 
 /*
- * The peer has our first message, and with it the connection: connect() may return,
- * and the next one comes later there. Order is kept, as between hosts that are near
- * TCP's is.
+ * The peer has received our first message, so the connection is established there, too:
+ * connect() may return. A connection that the program makes after that comes later at
+ * the peer, in the order that TCP keeps between hosts that are near each other.
  */
 static void hps_conn_confirm(struct hps_conn *conn)
 {
@@ -521,7 +522,7 @@ static void hps_conn_report(struct hps_conn *conn)
 		sk_error_report(sk);
 }
 
-/* Closed, or both halves shut down. */
+/* Will nobody read what comes in? The socket is closed, or both its halves are shut down. */
 static bool hps_conn_deaf(const struct hps_conn *conn)
 {
 	if (conn->orphan)
@@ -531,9 +532,9 @@ static bool hps_conn_deaf(const struct hps_conn *conn)
 }
 
 /*
- * Join a message to the one before if that leaves room. A peer that writes
- * little at a time would otherwise use up its credits on next to nothing, and
- * a reader that waits for more than that would wait for ever.
+ * Copy a message behind the one before if there is room, and free its buffer. A peer
+ * that writes little at a time would otherwise use up its credits on a few bytes, and a
+ * reader that waits for more (SO_RCVLOWAT, MSG_WAITALL) would wait for ever.
  */
 static bool hps_conn_join(struct hps_conn *conn, struct hps_buf *buf, u32 len,
 			  bool tight)
@@ -577,7 +578,10 @@ int hps_conn_rx_data(struct hps_conn *conn, struct hps_buf *buf, bool tight,
 		return -EPROTO;
 	conn->rx_msgs++;
 	conn->rx_bytes += len;
-	/* What is behind an offer that was not read cannot count as read. */
+	/*
+	 * A connection that will be reset discards what comes in. Not so behind an offer
+	 * that was not read yet: the stream is read in order, so it is queued.
+	 */
 	if (conn->resetting && !conn->rx_remote) {
 		conn->ops->consumed(conn, buf);
 		return 0;
@@ -709,20 +713,23 @@ void hps_conn_tx_done(struct hps_conn *conn, struct hps_buf *buf, u32 len)
 	conn->tx_unacked -= len;
 	conn->progress = jiffies;
 	atomic_add(len, &conn->done_bytes);
-	/* This is progress, which an answered probe is not. */
+	/* An orphan gets more time when data is delivered, not when a probe is answered. */
 	if (conn->orphan && !conn->shut)
 		hps_conn_arm_orphan(conn);
 	if (buf->done != buf->end || buf->busy || buf->start != buf->end)
 		return;
 	if (hps_buf_borrows(buf)) {
-		/* A key that was not invalidated is the teardown's to destroy. */
+		/*
+		 * Is the connection ending, its keys may be valid still. The teardown
+		 * destroys them, and the buffer is freed after that.
+		 */
 		if (!conn->shut)
 			hps_zerocopy_advance(conn);
 		return;
 	}
 	/* One with room is still in txq, to be filled from its beginning again. */
 	if (hps_conn_filled(conn, buf)) {
-		/* Messages have become longer than those it was made for. */
+		/* It was made for shorter messages than there are by now. */
 		if (buf->size < conn->tx_msg_max) {
 			hps_conn_free_buf(conn, buf);
 			return;
@@ -760,13 +767,13 @@ void hps_conn_set_msg_max(struct hps_conn *conn, u32 max)
 
 	/* A writer looks at it without the lock. */
 	WRITE_ONCE(conn->tx_msg_max, max);
-	/* What goes into a spare that was made for less would stay in pieces. */
+	/* No message spans two buffers, so those of the old size would cut messages short. */
 	list_for_each_entry_safe(buf, next, &conn->tx_spare, list)
 		if (buf->size < max)
 			hps_conn_free_buf(conn, buf);
 }
 
-/* Nothing is under way: the next send may be long in coming, or small. */
+/* Nothing is under way, and it may be long until the next send: keep no memory for it. */
 static void hps_conn_free_spares(struct hps_conn *conn)
 {
 	struct hps_buf *buf, *next;
@@ -800,8 +807,9 @@ void hps_conn_tx_advanced(struct hps_conn *conn)
 }
 
 /*
- * What the peer did not send, but only offered, is not to be had any more, nor is
- * what follows it. The reader leaves it in the queue.
+ * The transport is gone, and with it what the peer has offered but not sent. That, and
+ * what follows it in the stream, stays in the queue, does not count as readable any
+ * more, and readers stop before it.
  */
 static void hps_conn_lose(struct hps_conn *conn)
 {
@@ -813,10 +821,13 @@ static void hps_conn_lose(struct hps_conn *conn)
 		if (conn->rx_lost)
 			lost += buf->end - buf->start;
 	}
-	/* Bytes of rx_drop do not count, and a bad peer has them in an offer. */
+	/*
+	 * rx_avail has no bytes that are in rx_drop. In an offer they are only if the peer
+	 * breaks the rules: it must not make the count negative.
+	 */
 	lost = min_t(u32, lost, atomic_read(&conn->rx_avail));
 	atomic_sub(lost, &conn->rx_avail);
-	/* Nor is it to be given back. */
+	/* Nor can the peer take anything back. */
 	conn->rx_cancel = 0;
 }
 

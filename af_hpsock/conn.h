@@ -64,22 +64,23 @@ enum hps_urgent {
  * @rx_drop: bytes at the head of @rxq that nobody will read, not in @rx_avail
  * @rx_read: bytes of the stream that were taken off @rxq, by readers alone
  * @rx_remote: buffers in @rxq with bytes that are still at the peer
- * @rx_cancel: of these, as many of the last ones as are left the peer takes back
- * @rx_framing: where in a record the next byte to come in is
- * @rx_record: where the next one to be read is; the readers'
+ * @rx_cancel: offers that the peer takes back: the last so many of these, or all, if
+ *	fewer are left unread
+ * @rx_framing: where in a record the next byte is that comes in
+ * @rx_record: where in a record the next byte is that will be read; the readers'
  * @rx_records: ends of records in @rxq
  * @rx_parted: some of the record that @rx_record is in was given to a program; the
  *	readers'
- * @rx_lost: the transport is gone and they are not to be had any more
+ * @rx_lost: the transport is gone, and what @rx_remote counts cannot be read any more
  * @rx_urgent: enum hps_urgent, see urgent.c
- * @rx_urgent_byte: a copy of it, from HPS_URGENT_HERE on
- * @rx_urgent_at: its place in the stream
+ * @rx_urgent_byte: a copy of the urgent byte, from HPS_URGENT_HERE on
+ * @rx_urgent_at: the place of the urgent byte in the stream
  * @txq: buffers with bytes to post or room to fill, in order
  * @tx_flight: full buffers, posted, not completed, in order
  * @tx_spare: buffers that were delivered, for what comes next; charged as the others
  * @tx_notes: see zerocopy.c
  * @tx_gathers: buffers of pages queued, modulo 2^32
- * @tx_gathers_done: of which so many are done with
+ * @tx_gathers_done: how many of @tx_gathers are done with, modulo 2^32
  * @tx_unsent: bytes filled in and not posted
  * @tx_unacked: bytes posted and not completed
  * @tx_msg_max: payload of one message, bytes; set when established
@@ -89,28 +90,29 @@ enum hps_urgent {
  * @tx_lend_max: bytes that can be lent in one piece, 0 if none; set when established
  * @lend_pause: how many sends were copied the last time that lent pages were written
  *	early
- * @lend_skip: as many will be, before another is lent
- * @lend_proven: the last that was lent was left alone
- * @lend_trial: one was lent to see whether it is
+ * @lend_skip: how many sends will still be copied before another is lent
+ * @lend_proven: the program did not write to the last send that was lent too early
+ * @lend_trial: one send is lent, to see whether that is so
  * @tx_waited: sources that a send waits for, see wait.c
- * @tx_turn: it does; nobody else queues anything, nor is FIN sent
- * @tx_hold: they are being taken back; nothing of the stream is posted
- * @tx_back: bytes that were
+ * @tx_turn: one send has the queue for itself, to wait for sources or in the middle of a
+ *	record: no other queues anything, and no FIN is sent
+ * @tx_hold: sources are being taken back (cancel.c); nothing of the stream is posted
+ * @tx_back: bytes that were taken back
  * @tx_urgent: one of the bytes to post is urgent
- * @tx_urgent_told: the peer knows that it comes
- * @tx_urgent_at: its place in the stream
- * @reported: the program was told that it is over
+ * @tx_urgent_told: the peer was told that an urgent byte will come
+ * @tx_urgent_at: the place of that byte in the stream
+ * @reported: the program was told that the connection is over
  * @tx_blocked: the transport takes no DATA; it calls hps_stream_push() when it may
  * @corked: hold back what does not fill a message
  * @done_bytes: completed bytes the socket's accounts do not know of yet
  * @done_mem: memory of freed send buffers, likewise
  * @timer: handshake, cork or orphan timer, holds a reference while pending
- * @probe: see probe.c, likewise
- * @collect: see fetch.c, likewise
+ * @probe: timer of probe.c, holds a reference while pending
+ * @collect: work of fetch.c, holds a reference while queued
  * @heard: jiffies when the peer was last heard of
- * @watched: jiffies from which on its silence counts, if it is later
- * @progress: jiffies when it last took something, or there began to be something
- *	to take
+ * @watched: the peer's silence counts from here on if that is later than @heard, jiffies
+ * @progress: jiffies when the peer last took data, or, if it has taken all since, when
+ *	there was data for it again
  * @tx_last: jiffies when DATA was last posted
  * @rx_last: jiffies when DATA was last received
  * @tx_msgs: data messages posted
@@ -210,7 +212,7 @@ struct hps_conn {
 	u64 rx_bytes;
 };
 
-/* Has a send buffer no room any more? */
+/* Is a send buffer full, for what the stream consists of? */
 static inline bool hps_conn_filled(const struct hps_conn *conn,
 				   const struct hps_buf *buf)
 {
@@ -229,7 +231,7 @@ static inline u64 hps_conn_read_pos(const struct hps_conn *conn)
 	return READ_ONCE(conn->rx_read) + READ_ONCE(conn->rx_drop);
 }
 
-/* Is it the urgent one? Likewise. */
+/* Is the next byte to be read the urgent one? Likewise a snapshot. */
 static inline bool hps_urgent_next(const struct hps_conn *conn)
 {
 	return READ_ONCE(conn->rx_urgent) &&

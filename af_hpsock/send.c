@@ -58,10 +58,16 @@ static struct hps_buf *hps_send_buf(struct sock *sk, struct hps_conn *conn,
 
 	if (buf)
 		return buf;
-	/* A message does not span buffers: a page has room for some. */
+	/*
+	 * No message spans two buffers. Short ones share a page, which holds as many
+	 * as fit and leaves no rest.
+	 */
 	if (size < PAGE_SIZE)
 		size *= PAGE_SIZE / size;
-	/* So what may combine gets room to. */
+	/*
+	 * A small write with nothing unsent before it: a page is room enough for it and
+	 * for the writes that may follow and combine with it.
+	 */
 	else if (left < PAGE_SIZE && !READ_ONCE(conn->tx_unsent))
 		size = PAGE_SIZE;
 	if (!hps_sock_charge(sk, size, SK_MEM_SEND))
@@ -85,14 +91,14 @@ struct hps_send_call {
 	struct ubuf_info *uarg;	/* MSG_ZEROCOPY: to be told; or NULL */
 	bool gather;		/* pages may be sent from where they are */
 	bool lend;		/* the peer may read them there */
-	size_t lend_from;	/* from so many bytes on */
-	bool copied;		/* and were not, at least in part */
+	size_t lend_from;	/* lending failed, not to be tried before so many are sent */
+	bool copied;		/* some bytes were copied, not sent from where they are */
 	bool record;		/* a message of SOCK_SEQPACKET */
 	bool whole;		/* all of it fits in SO_SNDBUF */
 	bool begun;		/* some of it is queued */
-	bool turn;		/* and nobody else queues anything */
+	bool turn;		/* hps_conn.tx_turn is ours until the message is queued */
 	u32 mode;		/* enum hpsock_zcopy, the same for all of it */
-	struct hps_conn *waited; /* where it is to be waited for that, referenced */
+	struct hps_conn *waited; /* whose tx_turn is ours, referenced; or NULL */
 	long timeo;
 	size_t sent;		/* bytes so far */
 };
@@ -126,7 +132,7 @@ static bool hps_send_head(struct sock *sk, struct hps_conn *conn,
 	return !call->record || conn->tx_head;
 }
 
-/* It is not needed, unless it was queued. */
+/* Let go of the buffer that hps_send_head() chose; a head that was queued in it stays. */
 static void hps_send_head_done(struct hps_conn *conn)
 {
 	if (!conn->tx_head)
@@ -184,7 +190,7 @@ static ssize_t hps_send_take(struct hps_gather *gather, struct iov_iter *iter,
 	return total;
 }
 
-/* What the page allocator did not give out by the page, nobody can hold on to. */
+/* A reference holds no page of a slab, nor one that is not counted: see sendpage_ok(). */
 static bool hps_send_holdable(const struct hps_gather *gather)
 {
 	u32 i;
@@ -209,7 +215,7 @@ static size_t hps_send_worth(struct sock *sk, const struct hps_conn *conn,
 
 	if (fit < min_len)
 		fit = (HPS_GATHER_MAX - 1) * PAGE_SIZE;
-	/* A rest is not worth a copy either. */
+	/* A rest below gather_min would have to be copied: take it along. */
 	if (len > fit && len - fit < min_len)
 		fit = len;
 	len = min3(len, hps_send_room(sk), fit);
@@ -300,7 +306,7 @@ static ssize_t hps_send_copy(struct sock *sk, struct hps_conn *conn,
 	return err ?: len;
 }
 
-/* Until its end nobody else queues anything, nor is FIN sent. */
+/* Until hps_wait_turn_over() no other call queues anything, and no FIN is sent. */
 static void hps_send_take_turn(struct hps_conn *conn,
 			       struct hps_send_call *call)
 {
@@ -309,7 +315,10 @@ static void hps_send_take_turn(struct hps_conn *conn,
 	call->waited = conn;
 }
 
-/* Many bytes are worth it that the peer reads them. As TCP's, the limit grows. */
+/*
+ * Lend bytes to the peer, if there are enough of them to be worth it. SO_SNDBUF grows
+ * with what is sent, as TCP's does. Returns how many are lent, 0 to send them otherwise.
+ */
 static ssize_t hps_send_lent(struct sock *sk, struct hps_conn *conn,
 			     struct hps_send_call *call)
 {
@@ -318,7 +327,10 @@ static ssize_t hps_send_lent(struct sock *sk, struct hps_conn *conn,
 	u32 len, refused;
 	bool waited;
 
-	/* Of another connection than before nobody would wait. */
+	/*
+	 * With zcopy=wait only a call that may block lends anything, and on one connection
+	 * alone: hps_send_waited() waits for no other.
+	 */
 	if (call->mode == HPSOCK_ZCOPY_WAIT && !call->gather &&
 	    (!call->timeo || (call->waited && call->waited != conn)))
 		return 0;
@@ -329,7 +341,7 @@ static ssize_t hps_send_lent(struct sock *sk, struct hps_conn *conn,
 		call->lend_from = call->sent + refused;
 		return 0;
 	}
-	/* Afterwards it may be gone. */
+	/* tx_lend() may free it. */
 	len = lent->len;
 	waited = lent->waited;
 	if (conn->tx_head)
@@ -345,7 +357,10 @@ static ssize_t hps_send_lent(struct sock *sk, struct hps_conn *conn,
 	return 0;
 }
 
-/* As one of them. */
+/*
+ * Queue some of the bytes: lent to the peer, or as references to pages, or as a copy,
+ * the first of these that can be had. Returns how many, -ENOMEM to wait, or -EFAULT.
+ */
 static ssize_t hps_send_some(struct sock *sk, struct hps_conn *conn,
 			     struct hps_send_call *call)
 {
@@ -370,7 +385,7 @@ static ssize_t hps_send_some(struct sock *sk, struct hps_conn *conn,
 	return n;
 }
 
-/* As much as was taken ends here, with an urgent byte if it is still to be sent. */
+/* A send with MSG_OOB took fewer bytes than it had: the last of these is the urgent one. */
 static void hps_send_cut(struct sock *sk, const struct msghdr *msg)
 {
 	struct hps_conn *conn = hps_sk_conn(sk);
@@ -388,7 +403,7 @@ static void hps_send_cut(struct sock *sk, const struct msghdr *msg)
 static int hps_send_wait(struct sock *sk, struct hps_conn *conn, bool full,
 			 long *timeo)
 {
-	/* Nothing would fill up what a cork holds back. */
+	/* This call sleeps, so it adds nothing to a message that TCP_CORK holds back. */
 	spin_lock_bh(&conn->lock);
 	hps_stream_flush(conn);
 	conn->ops->ask(conn);
@@ -428,7 +443,7 @@ static void hps_send_abort(struct sock *sk, struct hps_send_call *call)
 	struct hps_conn *conn = hps_send_conn(sk);
 	struct hps_buf *buf;
 
-	/* Of another connection the peer has none of it. */
+	/* On a connection that was made meanwhile the peer has none of the message. */
 	if (!call->begun || !conn || (call->turn && call->waited != conn))
 		return;
 	buf = hps_send_buf(sk, conn, sizeof(struct hps_record));
@@ -440,7 +455,10 @@ static void hps_send_abort(struct sock *sk, struct hps_send_call *call)
 		hps_stream_queued(conn, sizeof(struct hps_record));
 		hps_send_queued(sk, conn, call, sizeof(struct hps_record));
 	} else {
-		/* What would come next would be taken for the rest of it. */
+		/*
+		 * There is no memory to tell the peer, which would take the next message
+		 * for the rest of this one.
+		 */
 		hps_conn_shut(conn, ENOBUFS);
 	}
 	spin_unlock_bh(&conn->lock);
@@ -504,12 +522,12 @@ static int hps_send_locked(struct sock *sk, struct hps_send_call *call)
 		err = n;
 		if (err != -ENOMEM)
 			goto out;
-		/* Who does not wait hears of an end that is on its way. */
+		/* A call that may not block is told of an end before the teardown is done. */
 		if (!call->timeo && READ_ONCE(conn->shut)) {
 			err = hps_conn_why(conn);
 			goto out;
 		}
-		/* In the middle of a message */
+		/* The rest of a message follows its beginning: no other call comes between. */
 		if (call->record && call->begun && !call->turn) {
 			hps_send_take_turn(conn, call);
 			call->turn = true;
@@ -550,7 +568,7 @@ static int hps_send_waited(struct sock *sk, struct hps_send_call *call)
 	iov_iter_revert(&call->msg->msg_iter, back);
 	call->sent -= back;
 	call->lend = false;
-	/* Compared only: it may be gone. */
+	/* The reference is dropped, so conn is compared and not looked at. */
 	if (hps_sk_conn(sk) != conn)
 		return call->sent ?: -EPIPE;
 	return hps_send_locked(sk, call);
@@ -574,7 +592,10 @@ void hps_send_flush(struct sock *sk)
 	spin_unlock_bh(&conn->lock);
 }
 
-/* Does a call send pages, and who hears of it? Returns 0 or -ENOBUFS. */
+/*
+ * Choose how a call sends its bytes, and who is told when its pages are done with.
+ * Returns 0, -EOPNOTSUPP, -EMSGSIZE or -ENOBUFS.
+ */
 static int hps_send_begin(struct sock *sk, struct hps_send_call *call,
 			  size_t len)
 {
@@ -590,10 +611,10 @@ static int hps_send_begin(struct sock *sk, struct hps_send_call *call,
 	if (!len)
 		return 0;
 	call->mode = hps_tuned(&hps_sk(sk)->tuning, HPS_TUNE_ZCOPY);
-	/* What is taken back would leave its head. */
+	/* Bytes that are taken back would leave the head of their piece in the stream. */
 	if (call->record && call->mode == HPSOCK_ZCOPY_WAIT)
 		call->mode = HPSOCK_ZCOPY_OFF;
-	/* An urgent byte is sent, whatever becomes of the others. */
+	/* DATA can mark an urgent byte, SRCAVAIL cannot. */
 	call->lend = !(msg->msg_flags & MSG_OOB) &&
 		     hps_send_has_pages(&msg->msg_iter);
 	if (msg->msg_flags & MSG_SPLICE_PAGES) {
@@ -613,7 +634,10 @@ static int hps_send_begin(struct sock *sk, struct hps_send_call *call,
 	return 0;
 }
 
-/* io_uring's belongs to io_uring; an error takes back ours, and its number. */
+/*
+ * Drop the call's reference to what tells the program of completion. If io_uring made
+ * that it is io_uring's; if we did, an error takes it back, and its number.
+ */
 static void hps_send_finish(struct sock *sk, struct hps_send_call *call,
 			    int ret)
 {

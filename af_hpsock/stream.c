@@ -26,7 +26,7 @@ static bool hps_stream_corked(struct hps_conn *conn)
 	return true;
 }
 
-/* One message; returns what the transport says, and how many bytes that was. */
+/* Post one message. Returns what the transport says, and in @len how many bytes it has. */
 static int hps_stream_send(struct hps_conn *conn, struct hps_buf *buf, u32 *len)
 {
 	int urgent, err;
@@ -99,7 +99,7 @@ void hps_stream_push(struct hps_conn *conn)
 	if (conn->shut || hps_conn_opening(conn))
 		return;
 	conn->tx_blocked = false;
-	/* FINACK says that the peer is not needed any more. */
+	/* After FINACK the peer may go, so bytes that are still there have to be read first. */
 	if (conn->finack_owed && !conn->rx_remote && !conn->resetting &&
 	    !conn->ops->send_finack(conn))
 		conn->finack_owed = false;
