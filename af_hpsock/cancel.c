@@ -34,14 +34,14 @@ static void hps_cancel_push(struct hps_link *link)
 	if (link->tx_cancel && !link->tx_cancelling &&
 	    !hps_msg_srccancel(link))
 		link->tx_cancelling = true;
-	/* What it counts on was said by READDONE. */
+	/* Offers that were read completely are told of first, by READDONE. */
 	if (link->rx_cancelled && list_empty(&link->rx_read) &&
 	    !hps_msg_cancelack(link))
 		link->rx_cancelled = false;
 }
 
 /**
- * hps_cancel_late - when no slot was free, this comes by again
+ * hps_cancel_late - a slot is free: post what there was none for
  * @link: locked
  */
 void hps_cancel_late(struct hps_link *link)
@@ -50,7 +50,7 @@ void hps_cancel_late(struct hps_link *link)
 		hps_cancel_push(link);
 }
 
-/* An offer that was not posted: as if it had been, and was over. */
+/* An offer that was never posted: account for it as for one that was posted and is over. */
 static void hps_cancel_source(struct hps_conn *conn, struct hps_buf *buf)
 {
 	conn->tx_unacked += buf->size;
@@ -84,7 +84,7 @@ static u32 hps_cancel_cut(struct hps_conn *conn, bool all)
 	return bytes;
 }
 
-/* It is over, @bytes were taken back. */
+/* Taking back is over, and has brought @bytes more: wake the send that waits for it. */
 static void hps_cancel_end(struct hps_conn *conn, u32 bytes)
 {
 	conn->tx_back += bytes;
@@ -97,7 +97,8 @@ static void hps_cancel_end(struct hps_conn *conn, u32 bytes)
  * hps_cancel - hps_transport.cancel
  * @conn: locked, with tx_turn and tx_hold set
  *
- * In tx_back is then how many bytes were not read, once tx_hold is not set any more.
+ * Ends when tx_hold is cleared, perhaps later; tx_back then has the bytes that the peer
+ * did not read.
  */
 void hps_cancel(struct hps_conn *conn)
 {

@@ -15,17 +15,23 @@
  *     through with would be one CREDIT.
  *
  * CREDIT costs no credit and so needs receives of its own at the other end. How
- * many? Let k be the CREDITs that the peer has not processed. The second kind
- * is sent only when the peer has used, and so has processed, every grant before
- * it: at that time k was 0. Each of the first kind grants half the window, and
- * no more than one window is ever under way: two of them, or one besides one of
- * the second kind; a window that grows, once for a peer that ran dry, adds one.
- * So k <= 2 + 1. The one that an initiator sends to begin with is none more: until
- * it is processed the peer sends nothing that could be returned. With FIN and
- * FINACK, each sent once, a BUFFERS and an URGENT, of which there is one at a time
- * (SRCCANCEL is answered before FIN is sent, and has its place), that is
- * HPS_CTRL_SLOTS: a return is always sendable, and receiver-not-ready NAKs
- * are bugs. Documentation/formal has it checked, in credit.pml and, with BUFFERS, in
+ * many? Let k be the number of CREDITs that the peer has not processed.
+ *
+ *   - The second kind is sent only when the peer has used every grant before it,
+ *     and so has processed them: k was 0 at that time.
+ *   - Each of the first kind grants half the window, and no more than one window
+ *     is ever under way. So there are at most two of them, or one and one of the
+ *     second kind.
+ *   - A window that grows, which it does once for a peer that ran dry, adds one.
+ *   - The CREDIT that an initiator begins with adds none: until it is processed the
+ *     peer sends nothing for which a credit could be returned.
+ *
+ * So k is 3 at most. The other messages without a credit are FIN and FINACK, each of
+ * them sent once, and BUFFERS and URGENT, of each of which one is under way at a
+ * time; SRCCANCEL uses the receive of FIN, which is not sent before SRCCANCEL is
+ * answered. Together these are 7, HPS_CTRL_SLOTS: a credit can always be returned, and
+ * a receiver-not-ready NAK is a bug. READDONE and CANCELACK have receives besides, see
+ * receives.c. Documentation/formal proves it, in credit.pml and, with BUFFERS, in
  * receives.pml.
  */
 #include <linux/errno.h>
@@ -109,7 +115,7 @@ bool hps_credit_due(const struct hps_credit *credit, bool unread)
 }
 
 /**
- * hps_credit_late - will it be, even if nothing else happens?
+ * hps_credit_late - will a CREDIT be due after a moment, even if nothing else happens?
  * @credit: the connection's
  *
  * Context: any, hps_conn.lock held.

@@ -26,14 +26,15 @@
 /* Bytes that are fetched into the queue at a time. */
 #define HPS_FETCH_BYTES	65536
 
-/* To wait for a reader. */
+/* How long an offer waits for a reader before it is fetched without one. */
 #define HPS_FETCH_PATIENCE	msecs_to_jiffies(200)
 
 /**
  * hps_fetch_turn - wait until nobody else fetches
  * @sk: the socket, locked
  *
- * Not for long: it depends on no program. So nobody is told that it would block.
+ * A read of the peer's memory depends on no program and ends soon. So calls that must
+ * not block wait here, too, instead of failing with EAGAIN.
  *
  * Context: process, may sleep, without the lock.
  */
@@ -120,7 +121,7 @@ static void hps_fetch_insert(struct hps_conn *conn, struct hps_buf *local,
 	local->fetched = true;
 	spin_lock_bh(&conn->lock);
 	list_add_tail(&local->list, &buf->list);
-	/* It came, but was not counted any more: hps_conn_lose(). */
+	/* It was read, but hps_conn_lose() has taken it off the count meanwhile. */
 	if (buf->remote && conn->rx_lost)
 		atomic_add(len, &conn->rx_avail);
 	hps_recv_take(conn, buf, len);
@@ -184,12 +185,12 @@ static void hps_fetch_give_back(struct hps_conn *conn)
 	conn->rx_cancel = 0;
 	hps_stat_add(conn->hn, RX_CANCELLED, bytes);
 	conn->ops->cancelled(conn, done);
-	/* That was to follow all that there is. */
+	/* An urgent byte that was announced is always behind what is taken back. */
 	if (conn->rx_urgent && conn->rx_urgent_at >= conn->rx_bytes)
 		hps_conn_shut(conn, EPROTO);
 }
 
-/* Likewise, if it does. */
+/* As hps_fetch_give_back(), if the peer takes something back. */
 static void hps_fetch_cancelled(struct hps_conn *conn)
 {
 	if (likely(!READ_ONCE(conn->rx_cancel)))
@@ -381,7 +382,7 @@ void hps_fetch_expect(struct hps_conn *conn)
 }
 
 /**
- * hps_fetch_back - the peer takes some of them back
+ * hps_fetch_back - the peer takes back some of what it has offered
  * @conn: locked, with rx_cancel set
  *
  * Readers do not expect the queue to become shorter under their eyes, so that is
@@ -394,7 +395,7 @@ void hps_fetch_back(struct hps_conn *conn)
 }
 
 /**
- * hps_fetch_later - the socket's lock was taken when it was time, and is free now
+ * hps_fetch_later - collect now: when it was time a program held the socket's lock
  * @conn: its connection
  *
  * Context: any.
@@ -407,7 +408,7 @@ void hps_fetch_later(struct hps_conn *conn)
 }
 
 /**
- * hps_fetch_cancel - there are none any more
+ * hps_fetch_cancel - there is nothing more to fetch: stop the work that does
  * @conn: not locked, shut
  *
  * Context: any that is no interrupt's. Work that runs has a reference.

@@ -29,24 +29,27 @@
 #include "sock.h"
 #include "work.h"
 
-/* Bytes that a connection copies before, so that the peer's receives have grown. */
+/* Bytes that a connection copies before it lends any: the peer's receives grow by them. */
 #define HPS_LENT_YOUNG		SZ_1M
 
-/* Written early is more than one page of so many. */
+/* A send was written to early if more than one of so many pages was. */
 #define HPS_LENT_EARLY		64
 
-/* What a send that waits copies, at its end: an eighth of what is left, at most so much. */
+/* With zcopy=wait the end of a send is copied: an eighth of what is left, at most so much. */
 #define HPS_LENT_TAIL		32768
 
-/* Sends that are copied then: to begin with, so many times more if it was too soon, and at most. */
+/*
+ * Sends that are copied after an early write: the first time, by what factor more each
+ * further time, and at most.
+ */
 #define HPS_LENT_PAUSE		16
 #define HPS_LENT_PAUSE_FACTOR	4
 #define HPS_LENT_PAUSE_MAX	1024
 
 /**
- * hps_lent_went - was it worth it? That says whether to go on
+ * hps_lent_went - note how lending went, which says whether to go on with it
  * @conn: not locked
- * @well: it was
+ * @well: the program left the pages alone until they were read
  *
  * Context: process.
  */
@@ -55,7 +58,7 @@ void hps_lent_went(struct hps_conn *conn, bool well)
 	spin_lock_bh(&conn->lock);
 	WRITE_ONCE(conn->lend_proven, well);
 	WRITE_ONCE(conn->lend_trial, false);
-	/* What was lent before the pause has no news. */
+	/* There is a pause already, because of another send that was lent before it. */
 	if (conn->lend_skip)
 		goto unlock;
 	if (well) {
@@ -134,7 +137,7 @@ static u32 hps_lent_worth(struct sock *sk, struct hps_conn *conn,
 	if (promised)
 		return len;
 	if (mode == HPSOCK_ZCOPY_WAIT) {
-		/* Nor is what was left of a larger one. */
+		/* The end of a larger send is not worth it either. */
 		if (len < 2 * HPS_LENT_TAIL)
 			return 0;
 		left = iov_iter_count(iter);
@@ -246,7 +249,7 @@ struct hps_lent *hps_lent_get(struct sock *sk, struct hps_conn *conn,
 		lent->len = hps_lent_protect(lent, hps_iter_addr(iter), len);
 		iov_iter_advance(iter, lent->len);
 	}
-	/* Some of it may do as well. */
+	/* Is that less than was asked for, it is still lent if it reaches the threshold. */
 	if (lent->len >= min(len, hps_tuned(tuning, HPS_TUNE_ZCOPY_THRESHOLD))) {
 		if (lent->hold)
 			WRITE_ONCE(conn->lend_trial, true);

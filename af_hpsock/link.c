@@ -153,7 +153,8 @@ static void hps_link_shut(struct hps_conn *conn)
  * hps_link_enter - keep queue pair and device of a link from going
  * @link: not locked
  *
- * For a time that does not depend on the program or the peer: an end waits.
+ * The teardown waits for hps_link_leave(), so what is done in between must not depend on
+ * the program or the peer.
  *
  * Context: any.
  * Return: false if the link is ending; otherwise hps_link_leave() has to follow.

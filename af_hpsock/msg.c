@@ -23,7 +23,7 @@
 /* Our messages are no larger, whatever the peer has buffers for. */
 #define HPS_TX_MAX	65536
 
-/* What a peer that ran dry waits if there is still something to read here. */
+/* How long CREDIT is delayed for a peer that ran dry while there is something to read here. */
 #define HPS_CREDIT_DELAY	1	/* jiffies */
 
 /* How long it may take until a send that nothing follows is known to be delivered. */
@@ -407,7 +407,10 @@ static int hps_msg_register(struct hps_link *link, struct ib_mr *mr)
 	return hps_msg_post_wr(link, &wr.wr, NULL, 0);
 }
 
-/* Is there nothing that could be repeated? If not, one will complete and tell. */
+/*
+ * Has all that was posted completed, so that the device can repeat nothing? If not, a
+ * probe sees to it that a completion comes, and with it another try.
+ */
 static bool hps_msg_alone(struct hps_link *link)
 {
 	hps_msg_ask(&link->conn);

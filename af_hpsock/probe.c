@@ -132,7 +132,7 @@ static long hps_probe_act(struct hps_conn *conn)
 		return -1;
 	}
 	if (patience && !hps_probe_left(conn->heard + patience)) {
-		/* What is under way does as well. */
+		/* What is under way is acknowledged by the peer as a probe would be. */
 		if (conn->ops->tx_idle(conn)) {
 			hps_stat_inc(conn->hn, PROBE);
 			conn->ops->probe(conn);
@@ -175,12 +175,12 @@ void hps_probe_init(struct hps_conn *conn)
  * hps_probe_watch - SO_KEEPALIVE, or one of its times, counts from now on
  * @conn: locked
  *
- * Silence before it, which nobody asked about, counts as if it had lasted just long
- * enough for the first probe.
+ * How long the peer was silent before that does not matter, as nobody asked: the first
+ * probe is sent at once, and the time for its answer begins now.
  */
 void hps_probe_watch(struct hps_conn *conn)
 {
-	/* One is under way, and its time goes on. */
+	/* A probe or a message is under way, whose time goes on. */
 	if (!conn->ops->tx_idle(conn))
 		return;
 	conn->watched = jiffies;

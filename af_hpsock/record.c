@@ -191,7 +191,7 @@ static int hps_record_next(struct sock *sk, struct hps_record_call *call)
 {
 	struct hps_record_head to = {
 		.reader.take = hps_record_take_head,
-		/* It is never among what was offered, which need not be fetched. */
+		/* A head is never in an offer, so MSG_PEEK need not fetch those before it. */
 		.reader.blind = true,
 		.f = call->f,
 	};
@@ -265,7 +265,7 @@ out:
 	return call->copied && n != -EFAULT ? 0 : n;
 }
 
-/* The program's memory is no such: what is left of the message is as good as read. */
+/* The program's memory is bad (EFAULT): the rest of the message is dropped. */
 static void hps_record_skip(struct sock *sk, struct hps_record_call *call)
 {
 	call->to.reader.blind = true;
@@ -277,8 +277,8 @@ static void hps_record_skip(struct sock *sk, struct hps_record_call *call)
 }
 
 /*
- * Make room for the rest of a message, or see that it is to be read as it comes. Returns
- * whether it is.
+ * Make room for the rest of a message in the queue. Returns true if that cannot be, so
+ * that the message has to be read while it comes.
  */
 static bool hps_record_as_it_comes(struct sock *sk,
 				   struct hps_record_call *call)
@@ -341,7 +341,7 @@ static int hps_record_wait(struct sock *sk, struct hps_record_call *call)
 	}
 }
 
-/* In the middle of a message, with @conn's readers kept away. */
+/* Read one message, while hps_sock.reading keeps other readers away. */
 static int hps_record_recv_one(struct sock *sk, struct hps_record_call *call)
 {
 	struct hps_conn *conn = call->conn;

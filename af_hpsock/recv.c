@@ -22,8 +22,8 @@
 #include "recv.h"
 #include "sock.h"
 
-#define HPS_SPIN_MISSES	4	/* in a row, after which it is worth it no more */
-#define HPS_SPIN_AGAIN	32	/* reads later, it may be */
+#define HPS_SPIN_MISSES	4	/* after so many in a row that were in vain, reads do not spin */
+#define HPS_SPIN_AGAIN	32	/* but for one in so many */
 
 /**
  * hps_recv_take - bytes at the head of a buffer are not needed there any more
@@ -44,7 +44,7 @@ void hps_recv_take(struct hps_conn *conn, struct hps_buf *buf, u32 len)
 	conn->ops->consumed(conn, buf);
 	if (!remote)
 		return;
-	/* The last one may be what FINACK waits for. */
+	/* FINACK waits until nothing is left to be read at the peer. */
 	if (!--conn->rx_remote)
 		hps_stream_push(conn);
 }
@@ -87,7 +87,7 @@ static struct hps_buf *hps_recv_next(struct hps_conn *conn,
 		hps_recv_drop(conn);
 	if (!list_is_last(pos, &conn->rxq))
 		buf = list_entry(pos->next, struct hps_buf, list);
-	/* What is lost, with all behind it, stays in the queue. */
+	/* An offer that is lost stays in the queue, and so does what follows it. */
 	if (buf && buf->remote && conn->rx_lost)
 		buf = NULL;
 	spin_unlock_bh(&conn->lock);
@@ -104,7 +104,7 @@ static void hps_recv_count(struct hps_conn *conn, u32 len)
 static void hps_recv_advance(struct hps_conn *conn, struct hps_buf *buf,
 			     u32 len)
 {
-	/* It came, but was not counted any more: hps_conn_lose(). */
+	/* It was read, but hps_conn_lose() has taken it off the count meanwhile. */
 	if (buf->remote && conn->rx_lost)
 		atomic_add(len, &conn->rx_avail);
 	hps_recv_count(conn, len);
@@ -112,13 +112,17 @@ static void hps_recv_advance(struct hps_conn *conn, struct hps_buf *buf,
 	hps_recv_take(conn, buf, len);
 }
 
-/* @all: or so it seemed; more may have been joined to it. */
+/*
+ * Take @len bytes off @buf. @all: that is what it had when it was looked at; a message
+ * may have been joined to it since (hps_conn_join()).
+ */
 static void hps_recv_consume(struct hps_conn *conn, struct hps_buf *buf,
 			     u32 len, bool all)
 {
 	/*
-	 * A buffer that stays is the reader's but for its end. No urgent byte was
-	 * seen before @buf->end was: if there is one now, it comes later.
+	 * The reader alone moves the start of a buffer, so a buffer that stays needs no
+	 * lock, unless there is an urgent byte. One among the bytes that were read would
+	 * be known, as it is noted before @buf->end moves; one that comes now is behind.
 	 */
 	if (!all && !buf->remote && !READ_ONCE(conn->rx_urgent)) {
 		buf->start += len;
@@ -153,7 +157,10 @@ static ssize_t hps_recv_some(struct sock *sk, struct hps_conn *conn,
 		u32 there = smp_load_acquire(&buf->end) - buf->start, bound, n;
 		ssize_t taken;
 
-		/* READDONE has no other order than that of the stream. */
+		/*
+		 * MSG_PEEK beyond an offer: it has to be fetched first, as READDONE counts
+		 * offers in the order of the stream.
+		 */
 		if (skip >= there && buf->remote && !r->blind) {
 			taken = hps_fetch(sk, conn, buf, skip, r, 0);
 			if (taken < 0)
@@ -194,7 +201,7 @@ static ssize_t hps_recv_some(struct sock *sk, struct hps_conn *conn,
 			taken = hps_fetch(sk, conn, buf, skip, r, bound ?: n);
 			if (taken < 0)
 				return total ?: taken;
-			/* Not straight: it is in the queue now. */
+			/* It was not read to where @r wants it, but into the queue. */
 			if (!taken) {
 				buf = hps_recv_next(conn, NULL);
 				skip = r->off;

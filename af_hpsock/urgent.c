@@ -22,7 +22,7 @@
  * hps_urgent_mark - the last byte to send is urgent
  * @conn: locked
  *
- * One that was and is still to be sent is not any more.
+ * An earlier urgent byte that was not sent yet becomes an ordinary one.
  */
 void hps_urgent_mark(struct hps_conn *conn)
 {
@@ -65,7 +65,7 @@ static bool hps_urgent_inline(const struct hps_conn *conn)
 	return sk && sock_flag(sk, SOCK_URGINLINE);
 }
 
-/* The file stays as long as the socket has one. */
+/* SIGURG for the owner. The file stays as long as sk_socket is set. */
 static void hps_urgent_signal(struct sock *sk)
 {
 	read_lock(&sk->sk_callback_lock);
@@ -162,7 +162,7 @@ u32 hps_urgent_inq(const struct sock *sk, const struct hps_conn *conn)
 	return min_t(u64, ahead, avail);
 }
 
-/* The state that recv(MSG_OOB) sees, and leaves behind. */
+/* Returns enum hps_urgent as it was; unless it is a peek, the byte counts as read then. */
 static u8 hps_urgent_take(struct hps_conn *conn, bool peek, u8 *byte)
 {
 	u8 state;

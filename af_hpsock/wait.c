@@ -22,10 +22,10 @@
 #include "wait.h"
 #include "work.h"
 
-/* Without an offer that was read to its end. */
+/* How long a send waits without any offer being read to its end. */
 #define HPS_WAIT_PATIENCE	msecs_to_jiffies(500)
 
-/* For an answer to SRCCANCEL. */
+/* How long SRCCANCEL may remain without an answer. */
 #define HPS_WAIT_ANSWER		(30 * HZ)
 
 /*
@@ -122,7 +122,10 @@ static bool hps_wait_patiently(struct hps_conn *conn, long *timeo)
 	}
 }
 
-/* The answer is the peer's kernel's. One that owes it for that long is not well. */
+/*
+ * Take back what was not read. It is the peer's kernel that answers, not its program: if
+ * it has not done so by HPS_WAIT_ANSWER, something is wrong and the connection is ended.
+ */
 static void hps_wait_cancel(struct hps_conn *conn)
 {
 	spin_lock_bh(&conn->lock);
