@@ -3,8 +3,8 @@
  * Messages: posted, completed, received, checked.
  *
  * Sends complete in order, so one completion retires every slot up to its own,
- * and most sends ask for none; hps_msg_ask() asks for them, late. DATA leaves HPS_CTRL_SLOTS of the send queue to
- * the messages that need no credit.
+ * and most sends ask for none; hps_msg_ask() asks for them, late. DATA leaves
+ * HPS_CTRL_SLOTS of the send queue to the messages that need no credit.
  *
  * Who owns a receive buffer: the queue pair while it is posted; hps_msg_rx()
  * from its completion on; the connection's receive queue if it was DATA, until
