@@ -534,10 +534,12 @@ static int hps_cm_request(struct rdma_cm_id *id, struct rdma_cm_event *event,
 	hps_addr_from_rdma(&local, &id->route.addr.src_addr);
 	hps_addr_from_rdma(&peer, &id->route.addr.dst_addr);
 	peer.port = be16_to_cpu(hello->src_port);
+	reason = HPS_REJ_REFUSED;
+	if (!hps_net_enabled(dev_addr->net))
+		goto reject;
 	listener = hps_port_listener(dev_addr->net, &local.ip,
 				     be16_to_cpu(hello->dst_port), hello->type,
 				     dev_addr->bound_dev_if, &peer);
-	reason = HPS_REJ_REFUSED;
 	if (!listener)
 		goto reject;
 	link = hps_cm_admit(id, listener, hello, &local, &peer, &reason);

@@ -8,6 +8,7 @@
 #define HPS_COMPAT_H
 
 #include <linux/net.h>
+#include <linux/sysctl.h>
 #include <linux/timer.h>
 #include <linux/uio.h>
 #include <linux/version.h>
@@ -127,6 +128,25 @@ static inline void hps_socket_flags(struct socket *sock)
 	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
 #ifdef SOCK_CUSTOM_SOCKOPT
 	set_bit(SOCK_CUSTOM_SOCKOPT, &sock->flags);
+#endif
+}
+
+/* 6.11 made a table constant for its handlers. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+#define HPS_CTL_CONST			const
+#else
+#define HPS_CTL_CONST
+#endif
+
+/* 6.6 no longer looks for the end of a table. Returns NULL without memory. */
+static inline struct ctl_table_header *
+hps_register_sysctls(struct net *net, const char *path,
+		     struct ctl_table *table, size_t n)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+	return register_net_sysctl_sz(net, path, table, n);
+#else
+	return register_net_sysctl(net, path, table);
 #endif
 }
 

@@ -11,6 +11,7 @@
 
 #include "conn.h"
 #include "link.h"
+#include "net.h"
 #include "sock.h"
 #include "work.h"
 
@@ -217,6 +218,9 @@ static int hps_connect_start(struct sock *sk, struct sockaddr *uaddr, int len)
 	err = hps_addr_parse(&peer, uaddr, len);
 	if (err)
 		return err;
+	/* It was when the socket was made. */
+	if (!hps_net_enabled(sock_net(sk)))
+		return -ENETUNREACH;
 	if (ipv6_addr_v4mapped(&peer.ip) && peer.v6 && ipv6_only_sock(sk))
 		return -ENETUNREACH;
 	if (!hps_addr_any(&hsk->local.ip) &&

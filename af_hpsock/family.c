@@ -10,6 +10,7 @@
 
 #include "compat.h"
 #include "family.h"
+#include "net.h"
 #include "param.h"
 #include "record.h"
 #include "sock.h"
@@ -110,6 +111,9 @@ static int hps_create(struct net *net, struct socket *sock, int protocol,
 	const struct hps_type *type = hps_find_type(sock->type);
 	struct sock *sk;
 
+	/* Here the family is unknown. */
+	if (!hps_net_enabled(net))
+		return -EAFNOSUPPORT;
 	if (protocol < 0 || protocol >= IPPROTO_MAX)
 		return -EINVAL;
 	if (sock->type == SOCK_RAW)

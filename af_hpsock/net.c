@@ -4,7 +4,9 @@
  * it can be deleted when its last socket is gone.
  */
 #include "net.h"
+#include "param.h"
 #include "proc.h"
+#include "sysctl.h"
 
 unsigned int hps_net_id;
 
@@ -21,13 +23,23 @@ static int __net_init hps_net_init(struct net *net)
 	for (i = 0; i < ARRAY_SIZE(hn->listeners); i++)
 		INIT_HLIST_HEAD(&hn->listeners[i]);
 	mutex_init(&hn->service_lock);
+	hn->enabled = net_eq(net, &init_net) || READ_ONCE(hps_netns_enabled);
 
 	err = hps_stats_net_init(net, hn);
 	if (err)
 		return err;
 	err = hps_proc_net_init(net);
 	if (err)
-		hps_stats_net_exit(net, hn);
+		goto exit_stats;
+	err = hps_sysctl_net_init(net, hn);
+	if (err)
+		goto exit_proc;
+	return 0;
+
+exit_proc:
+	hps_proc_net_exit(net);
+exit_stats:
+	hps_stats_net_exit(net, hn);
 	return err;
 }
 
@@ -35,6 +47,7 @@ static void __net_exit hps_net_exit(struct net *net)
 {
 	struct hps_net *hn = hps_net(net);
 
+	hps_sysctl_net_exit(hn);
 	hps_proc_net_exit(net);
 	hps_stats_net_exit(net, hn);
 	WARN_ON_ONCE(hn->service_users);

@@ -5,6 +5,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
+#include <linux/sysctl.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 
@@ -18,6 +19,9 @@ struct rdma_cm_id;
 /**
  * struct hps_net - what the module keeps for a network namespace
  * @stats: counters, per CPU
+ * @enabled: 1: there may be new sockets and connections, 0: there may not
+ * @sysctls: /proc/sys/net/hpsock, and an empty entry, which 6.1 ends a table with
+ * @sysctl_header: what it is registered by
  * @orphans: connections whose program has closed the socket and that have not ended
  * @port_lock: guards what port.c keeps, the three tables below, and the names of sockets
  *	that are in them; bottom halves off, taken inside hps_conn.lock
@@ -31,6 +35,9 @@ struct rdma_cm_id;
  */
 struct hps_net {
 	struct hps_stats __percpu *stats;
+	int enabled;
+	struct ctl_table sysctls[2];
+	struct ctl_table_header *sysctl_header;
 	atomic_t orphans;
 	spinlock_t port_lock;	/* ports, socks, listeners */
 	struct hlist_head ports[1 << HPS_PORT_BITS];
@@ -46,6 +53,11 @@ extern unsigned int hps_net_id;
 static inline struct hps_net *hps_net(const struct net *net)
 {
 	return net_generic(net, hps_net_id);
+}
+
+static inline bool hps_net_enabled(const struct net *net)
+{
+	return READ_ONCE(hps_net(net)->enabled);
 }
 
 int hps_net_register(void);

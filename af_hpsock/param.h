@@ -5,6 +5,7 @@
 #include <linux/types.h>
 
 extern unsigned int hps_family;
+extern unsigned int hps_netns_enabled;
 extern unsigned int hps_service_port;
 extern unsigned int hps_service_backlog;
 extern unsigned int hps_mem_max_kb;

@@ -29,7 +29,9 @@ static void enter(void)
 	    run("ip link set lo up; ip link add n0 type veth peer name n1 && "
 		"ip link set n0 up && ip link set n1 up && "
 		"ip addr add 10.3.0.1/24 dev n0 && ip addr add 10.3.0.2/24 dev n1 && "
-		"ip -6 addr add fd03::1/64 dev n0 nodad && ip -6 addr add fd03::2/64 dev n1 nodad"))
+		"ip -6 addr add fd03::1/64 dev n0 nodad && "
+		"ip -6 addr add fd03::2/64 dev n1 nodad") ||
+	    hps_set_number("/proc/sys/net/hpsock/enabled", 1))
 		_exit(101);
 }
 

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #define PORT_START "/proc/sys/net/ipv4/ip_unprivileged_port_start"
+#define NETNS_ENABLED	"/sys/module/hpsock/parameters/netns_enabled"
 #define NOBODY 65534
 
 HPS_FIXTURE(bind)
@@ -588,8 +589,11 @@ TEST_F(bind, user_namespace)
 
 TEST_F(bind, user_and_network_namespace)
 {
-	int status = bind_in_namespace(&self->t, 774, CLONE_NEWUSER | CLONE_NEWNET);
+	int status;
 
+	ASSERT_OK(hps_put(NETNS_ENABLED, "1"));
+	status = bind_in_namespace(&self->t, 774, CLONE_NEWUSER | CLONE_NEWNET);
+	EXPECT_OK(hps_put(NETNS_ENABLED, "0"));
 	if (status == 254)
 		SKIP(return, "no user namespaces");
 	EXPECT_EQ(0, status);

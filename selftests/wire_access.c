@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Who may use the family, and what it lets others claim. */
+#include "hps_peer.h"
+
+#include <sched.h>
+#include <sys/syscall.h>
+
+#define ENABLED		"/proc/sys/net/hpsock/enabled"
+#define NEW_ENABLED	"/sys/module/hpsock/parameters/netns_enabled"
+
+#define NO_NAMESPACE	254
+
+FIXTURE(access) {
+	struct hps t;
+	struct peer peer;
+};
+
+FIXTURE_VARIANT(access) {
+	int af;
+};
+
+FIXTURE_VARIANT_ADD(access, hpsock) { AF_INET };
+FIXTURE_VARIANT_ADD(access, hpsock6) { AF_INET6 };
+
+FIXTURE_SETUP(access)
+{
+	hps_init(&self->t, true, variant->af);
+}
+
+FIXTURE_TEARDOWN(access)
+{
+	hps_put(ENABLED, "1");
+	hps_put(NEW_ENABLED, "0");
+	peer_free(&self->peer);
+}
+
+/* In a child: this is so, or it ends and says what was not. */
+#define CHECK(_true) do {						\
+	if (!(_true)) {							\
+		fprintf(stderr, "# %d: not %s: %s\n", __LINE__, #_true,	\
+			strerror(errno));				\
+		_exit(1);						\
+	}								\
+} while (0)
+
+#define CHECK_ERRNO(_err, _call)	CHECK((_call) < 0 && errno == (_err))
+
+static bool says(int fd, char want)
+{
+	char byte;
+
+	return read(fd, &byte, 1) == 1 && byte == want;
+}
+
+TEST_F(access, off_in_new_namespace)
+{
+	pid_t pid = hps_fork();
+
+	ASSERT_OK(pid);
+	if (!pid) {
+		int s;
+
+		CHECK(!unshare(CLONE_NEWNET));
+		CHECK(hps_number(ENABLED, -1) == 0);
+		CHECK_ERRNO(EAFNOSUPPORT, hps_socket(&self->t, 0));
+		/* Whatever else is wrong with it, as for a family that nobody knows. */
+		CHECK_ERRNO(EAFNOSUPPORT, socket(self->t.domain, SOCK_SEQPACKET, 0));
+		CHECK_ERRNO(EAFNOSUPPORT, socket(self->t.domain, SOCK_RAW, 0));
+		CHECK_ERRNO(EINVAL, hps_put(ENABLED, "2"));
+		CHECK_ERRNO(EINVAL, hps_put(ENABLED, "-1"));
+		CHECK(!hps_put(ENABLED, "1"));
+		CHECK(hps_number(ENABLED, -1) == 1);
+		s = hps_bound(&self->t, 0, hps_any(self->t.af, 0));
+		CHECK(s >= 0);
+		CHECK(!hps_put(ENABLED, "0"));
+		CHECK_ERRNO(EAFNOSUPPORT, hps_socket(&self->t, 0));
+		_exit(0);
+	}
+	EXPECT_EQ(0, hps_reap(pid));
+	/* It was not ours. */
+	EXPECT_EQ(1, hps_number(ENABLED, -1));
+	EXPECT_OK(hps_socket(&self->t, 0));
+}
+
+TEST_F(access, on_in_new_namespace)
+{
+	pid_t pid;
+
+	ASSERT_OK(hps_put(NEW_ENABLED, "1"));
+	pid = hps_fork();
+	ASSERT_OK(pid);
+	if (!pid) {
+		CHECK(!unshare(CLONE_NEWNET));
+		CHECK(hps_number(ENABLED, -1) == 1);
+		CHECK(hps_socket(&self->t, 0) >= 0);
+		_exit(0);
+	}
+	EXPECT_EQ(0, hps_reap(pid));
+}
+
+/* The host's root, in the network namespace of a process. */
+static int enable_for(pid_t of)
+{
+	char path[64];
+	pid_t pid = hps_fork();
+	int fd;
+
+	if (!pid) {
+		snprintf(path, sizeof(path), "/proc/%d/ns/net", of);
+		fd = open(path, O_RDONLY);
+		CHECK(fd >= 0);
+		CHECK(!setns(fd, CLONE_NEWNET));
+		CHECK(!hps_put(ENABLED, "1"));
+		_exit(0);
+	}
+	return hps_reap(pid);
+}
+
+/* A file that a process has open, as if it had been passed on. */
+static int file_of(pid_t pid, int fd)
+{
+	int pidfd = syscall(SYS_pidfd_open, pid, 0);
+	int got = syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+
+	close(pidfd);
+	return got;
+}
+
+/* The owner of a network namespace may do all there, but for this. */
+static void own_namespace(const struct hps *t, int p)
+{
+	int fd;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
+		_exit(NO_NAMESPACE);
+	CHECK(!hps_put("/proc/sys/net/ipv4/ip_forward", "1"));
+	CHECK_ERRNO(EPERM, hps_put(ENABLED, "1"));
+	CHECK_ERRNO(EAFNOSUPPORT, hps_socket(t, 0));
+	fd = open(ENABLED, O_WRONLY);
+	CHECK(fd >= 0 && write(p, &fd, sizeof(fd)) == sizeof(fd));
+	CHECK(says(p, 'f'));
+	CHECK_ERRNO(EAFNOSUPPORT, hps_socket(t, 0));
+	CHECK(write(p, "g", 1) == 1 && says(p, 'e'));
+	CHECK(hps_socket(t, 0) >= 0);
+	CHECK_ERRNO(EPERM, hps_put(ENABLED, "0"));
+	_exit(0);
+}
+
+TEST_F(access, user_namespace)
+{
+	int p[2], fd;
+	pid_t pid;
+
+	ASSERT_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, p));
+	pid = hps_fork();
+	ASSERT_OK(pid);
+	if (!pid)
+		own_namespace(&self->t, p[0]);
+	close(p[0]);
+	if (read(p[1], &fd, sizeof(fd)) != sizeof(fd)) {
+		int status = hps_reap(pid);
+
+		if (status == NO_NAMESPACE)
+			SKIP(return, "no user namespaces");
+		ASSERT_EQ(0, status);
+	}
+	/* What was opened there is of no more use to a privileged program here. */
+	fd = file_of(pid, fd);
+	ASSERT_OK(fd);
+	EXPECT_ERRNO(EPERM, write(fd, "1", 1));
+	ASSERT_EQ(1, write(p[1], "f", 1));
+	ASSERT_TRUE(says(p[1], 'g')) TH_LOG("status %d", hps_reap(pid));
+	EXPECT_EQ(0, enable_for(pid));
+	ASSERT_EQ(1, write(p[1], "e", 1));
+	EXPECT_EQ(0, hps_reap(pid));
+}
+
+/* What is connected stays so, and nothing new is, in either direction. */
+TEST_F(access, switched_off)
+{
+	int c, s, l, idle = hps_client(&self->t, 0);
+	long refused = hps_stat("reject_refused");
+	struct peer *peer = &self->peer;
+	struct hps_addr at;
+
+	ASSERT_OK(idle);
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	l = hps_listen(&self->t, 4, &at);
+	ASSERT_OK(l);
+	ASSERT_OK(hps_dial(&self->t, at));
+	ASSERT_OK(hps_put(ENABLED, "0"));
+	EXPECT_ERRNO(EAFNOSUPPORT, hps_socket(&self->t, 0));
+	EXPECT_ERRNO(ENETUNREACH, hps_connect(idle, at));
+
+	/* As where nobody listens */
+	EXPECT_ERRNO(ECONNREFUSED, peer_dial(peer, &self->t, &at));
+	EXPECT_EQ(HPS_REJ_REFUSED, peer->reason);
+	EXPECT_EQ(refused + 1, hps_stat("reject_refused"));
+
+	EXPECT_EQ(300000, hps_push(c, 300000, 10000, 1));
+	EXPECT_EQ(300000, hps_pull(s, 300000, 10000, 1));
+	EXPECT_EQ(5000, hps_push(s, 5000, 500, 2));
+	EXPECT_EQ(5000, hps_pull(c, 5000, 500, 2));
+	EXPECT_OK(hps_accept(l));
+
+	ASSERT_OK(hps_put(ENABLED, "1"));
+	EXPECT_OK(hps_connect(idle, at));
+	EXPECT_OK(hps_accept(l));
+}
+
+TEST_HARNESS_MAIN
