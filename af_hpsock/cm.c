@@ -3,8 +3,9 @@
  * rdma_cm: how connections come about.
  *
  * All connections of a namespace come in at one rdma_cm port, the service port,
- * which is open while a socket listens. The ports that programs use travel in
- * the hello, in the private data of REQ and REP.
+ * which is open while a socket listens. It is below 1024, where rdma_cm lets no
+ * program of an ordinary user listen: who connects speaks to a kernel. The ports
+ * that programs use travel in the hello, in the private data of REQ and REP.
  *
  *   initiator                           responder
  *   resolve address, route
@@ -23,7 +24,9 @@
  * finds its connection shut does nothing, so that after taking that mutex once
  * the teardown has the cm_id to itself.
  */
+#include <linux/cred.h>
 #include <linux/in.h>
+#include <linux/sched/task.h>
 #include <rdma/ib_cm.h>
 #include <net/tcp_states.h>
 
@@ -422,6 +425,26 @@ static void hps_cm_apply_options(struct hps_link *link, const struct sock *sk)
 		rdma_set_service_type(link->id, tos);
 }
 
+/*
+ * rdma_cm, and Soft-iWARP's TCP below it, ask whether the current process may have a
+ * port below 1024. Which of them the module has is its own affair: any user's listen()
+ * may be the first. The namespace stays that of the process.
+ */
+static int hps_cm_as_kernel(int (*fn)(void *arg), void *arg)
+{
+	struct cred *cred = prepare_kernel_cred(&init_task);
+	const struct cred *old;
+	int err;
+
+	if (!cred)
+		return -ENOMEM;
+	old = override_creds(cred);
+	err = fn(arg);
+	revert_creds(old);
+	put_cred(cred);
+	return err;
+}
+
 /**
  * hps_cm_connect - hps_transport.connect
  * @conn: TCP_SYN_SENT, local, peer and sk set, the socket locked
@@ -615,9 +638,11 @@ static void hps_service_stop(struct hps_net *hn)
 	}
 }
 
-static int hps_service_start(struct net *net)
+/* @arg: the namespace */
+static int hps_service_start(void *arg)
 {
 	static const int family[] = { AF_INET, AF_INET6 };
+	struct net *net = arg;
 	struct hps_net *hn = hps_net(net);
 	struct rdma_cm_id *id;
 	int i;
@@ -654,7 +679,7 @@ int hps_service_get(struct net *net)
 
 	mutex_lock(&hn->service_lock);
 	if (!hn->service_users)
-		err = hps_service_start(net);
+		err = hps_cm_as_kernel(hps_service_start, net);
 	if (!err)
 		hn->service_users++;
 	mutex_unlock(&hn->service_lock);

@@ -101,7 +101,7 @@ HPS_TUNABLE(family, AF_HPSOCK, 1, 45, 0444,
 	    "number of the socket family");
 HPS_TUNABLE(netns_enabled, 0, 0, 1, 0644,
 	    "1: the family is enabled in new network namespaces, 0: in the initial one alone");
-HPS_TUNABLE(service_port, 11027, 1024, 65535, 0444,
+HPS_TUNABLE(service_port, 327, 1, 1023, 0444,
 	    "rdma_cm port on which a host with listening sockets is reached");
 HPS_TUNABLE(service_backlog, 1024, 1, 65535, 0644,
 	    "requests that an iWARP device keeps for the module, from the next first listen() on");

@@ -14,7 +14,7 @@
 int peer_service_port(void)
 {
 	FILE *f = fopen("/sys/module/hpsock/parameters/service_port", "r");
-	int port = 11027;
+	int port = 327;
 
 	if (f) {
 		if (fscanf(f, "%d", &port) != 1)

@@ -2,6 +2,8 @@
 /* Who may use the family, and what it lets others claim. */
 #include "hps_peer.h"
 
+#include <grp.h>
+#include <infiniband/ib.h>
 #include <sched.h>
 #include <sys/syscall.h>
 
@@ -9,6 +11,7 @@
 #define NEW_ENABLED	"/sys/module/hpsock/parameters/netns_enabled"
 
 #define NO_NAMESPACE	254
+#define NOBODY		65534
 
 FIXTURE(access) {
 	struct hps t;
@@ -206,6 +209,88 @@ TEST_F(access, switched_off)
 	ASSERT_OK(hps_put(ENABLED, "1"));
 	EXPECT_OK(hps_connect(idle, at));
 	EXPECT_OK(hps_accept(l));
+}
+
+static void become_nobody(void)
+{
+	CHECK(!setgroups(0, NULL) && !setresgid(NOBODY, NOBODY, NOBODY) &&
+	      !setresuid(NOBODY, NOBODY, NOBODY));
+}
+
+static int bind_port(struct rdma_event_channel *events, struct sockaddr *sa)
+{
+	struct rdma_cm_id *id;
+	int ret;
+
+	CHECK(!rdma_create_id(events, &id, NULL, RDMA_PS_TCP));
+	ret = rdma_bind_addr(id, sa);
+	CHECK(!ret || errno == EACCES);
+	rdma_destroy_id(id);
+	return ret;
+}
+
+/* By the number that InfiniBand has for a port of rdma_cm. */
+static int bind_service_id(struct rdma_event_channel *events, int port)
+{
+	struct sockaddr_ib sib = {
+		.sib_family = AF_IB, .sib_pkey = htons(0xffff),
+		.sib_sid = htobe64(RDMA_PS_TCP << 16 | port), .sib_sid_mask = ~0ULL,
+	};
+
+	return bind_port(events, (struct sockaddr *)&sib);
+}
+
+/* Nobody's program can wait where all connections of the host come in. */
+TEST_F(access, service_port_privileged)
+{
+	int port = peer_service_port();
+	pid_t pid = hps_fork();
+
+	ASSERT_OK(pid);
+	if (!pid) {
+		struct rdma_event_channel *events;
+		struct hps_addr any;
+
+		become_nobody();
+		events = rdma_create_event_channel();
+		CHECK(events);
+		any = hps_any(self->t.af, 0);
+		CHECK(!bind_port(events, &any.sa));
+		any = hps_any(self->t.af, port);
+		CHECK(bind_port(events, &any.sa) && errno == EACCES);
+		CHECK(!bind_service_id(events, 11027));
+		CHECK(bind_service_id(events, port) && errno == EACCES);
+		_exit(0);
+	}
+	EXPECT_EQ(0, hps_reap(pid));
+}
+
+/* But the module can, also when nobody is the first to listen. */
+TEST_F(access, nobody_listens_first)
+{
+	int p[2];
+	struct hps_addr at;
+	pid_t pid;
+
+	ASSERT_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, p));
+	pid = hps_fork();
+	ASSERT_OK(pid);
+	if (!pid) {
+		int l;
+
+		become_nobody();
+		l = hps_listen(&self->t, 4, &at);
+		CHECK(l >= 0);
+		CHECK(write(p[0], &at, sizeof(at)) == sizeof(at));
+		CHECK(hps_accept(l) >= 0);
+		/* What it is allowed to do is what it was. */
+		CHECK_ERRNO(EACCES, hps_bound(&self->t, 0, hps_at(self->t.b, 775)));
+		_exit(0);
+	}
+	close(p[0]);
+	EXPECT_EQ(sizeof(at), read(p[1], &at, sizeof(at)));
+	EXPECT_OK(hps_dial(&self->t, at));
+	EXPECT_EQ(0, hps_reap(pid));
 }
 
 TEST_HARNESS_MAIN
