@@ -28,6 +28,7 @@
 #include <linux/in.h>
 #include <linux/sched/task.h>
 #include <rdma/ib_cm.h>
+#include <net/ip.h>
 #include <net/tcp_states.h>
 
 #include "cm.h"
@@ -445,6 +446,45 @@ static int hps_cm_as_kernel(int (*fn)(void *arg), void *arg)
 	return err;
 }
 
+/* A local port of rdma_cm. @arg: the link */
+static int hps_cm_bind(void *arg)
+{
+	struct hps_link *link = arg;
+	struct hps_addr local = link->conn.local;
+	struct sockaddr_storage src;
+	int err;
+
+	/* Any address, in the family of the peer's */
+	if (hps_addr_any(&local.ip)) {
+		if (ipv6_addr_v4mapped(&link->conn.peer.ip))
+			ipv6_addr_set_v4mapped(htonl(INADDR_ANY), &local.ip);
+		else
+			local.ip = in6addr_any;
+	}
+	hps_addr_to_rdma(&local, local.port, &src);
+	err = rdma_set_reuseaddr(link->id, 1);
+	if (!err)
+		err = rdma_bind_addr(link->id, (struct sockaddr *)&src);
+	return err == -EADDRNOTAVAIL ? -EADDRINUSE : err;
+}
+
+/*
+ * A program that was given a port below 1024 shows it to its peer. Only who may bind to
+ * one of rdma_cm's can do the same, and the peer believes no other: hps_cm_proven().
+ */
+static int hps_cm_prove(struct hps_link *link)
+{
+	struct rdma_dev_addr *dev_addr = &link->id->route.addr.dev_addr;
+	const struct hps_addr *peer = &link->conn.peer;
+
+	if (link->conn.local.port >= PROT_SOCK)
+		return 0;
+	/* What rdma_cm does for who leaves the local address to it. */
+	if (ipv6_addr_type(&peer->ip) & IPV6_ADDR_LINKLOCAL)
+		dev_addr->bound_dev_if = peer->scope;
+	return hps_cm_as_kernel(hps_cm_bind, link);
+}
+
 /**
  * hps_cm_connect - hps_transport.connect
  * @conn: TCP_SYN_SENT, local, peer and sk set, the socket locked
@@ -465,6 +505,9 @@ int hps_cm_connect(struct hps_conn *conn)
 	link->id = id;
 	hps_cm_apply_options(link, conn->sk);
 	link->resolve_ms = HPS_RESOLVE_MS;
+	err = hps_cm_prove(link);
+	if (err)
+		return hps_cm_errno(err);
 	/* From here on handlers run, and what they begin must not destroy the id. */
 	atomic_inc(&link->users);
 	err = hps_cm_resolve(link);
@@ -537,6 +580,20 @@ static struct hps_link *hps_cm_admit(struct rdma_cm_id *id,
 	return NULL;
 }
 
+/*
+ * The hello names any port of the peer. Those below 1024 are believed only if rdma_cm's
+ * port is the same: an ordinary user's program may speak this protocol as well.
+ */
+static bool hps_cm_proven(const struct rdma_cm_id *id,
+			  const struct hps_hello *hello)
+{
+	const struct sockaddr_storage *dst = &id->route.addr.dst_addr;
+
+	/* The port is at the same place in both families. */
+	return be16_to_cpu(hello->src_port) >= PROT_SOCK ||
+	       ((const struct sockaddr_in *)dst)->sin_port == hello->src_port;
+}
+
 /* Returns 0 if the cm_id was taken over. */
 static int hps_cm_request(struct rdma_cm_id *id, struct rdma_cm_event *event,
 			  struct hps_net *hn)
@@ -552,6 +609,8 @@ static int hps_cm_request(struct rdma_cm_id *id, struct rdma_cm_event *event,
 	int err;
 
 	reason = hps_cm_check_hello(hello, event->param.conn.private_data_len);
+	if (!reason && !hps_cm_proven(id, hello))
+		reason = HPS_REJ_INVALID;
 	if (reason)
 		goto reject;
 	hps_addr_from_rdma(&local, &id->route.addr.src_addr);

@@ -293,4 +293,127 @@ TEST_F(access, nobody_listens_first)
 	EXPECT_EQ(0, hps_reap(pid));
 }
 
+/* A port below 1024 is believed of who has it, and of nobody else. */
+TEST_F(access, source_port_claimed)
+{
+	long invalid = hps_stat("reject_invalid");
+	struct peer *peer = &self->peer;
+	struct hps_addr at, from;
+	int l = hps_listen(&self->t, 4, &at), port, s;
+
+	ASSERT_OK(l);
+	for (port = 700; port < 1024; port += 323) {
+		peer_hello(peer, port, hps_port(&at));
+		EXPECT_ERRNO(ECONNREFUSED, peer_dial(peer, &self->t, &at));
+		EXPECT_EQ(HPS_REJ_INVALID, peer->reason);
+		peer_free(peer);
+	}
+	/* It has one, but not this. */
+	self->t.a = hps_at(self->t.a, 701);
+	peer_hello(peer, 700, hps_port(&at));
+	EXPECT_ERRNO(ECONNREFUSED, peer_dial(peer, &self->t, &at));
+	peer_free(peer);
+	EXPECT_EQ(invalid + 3, hps_stat("reject_invalid"));
+
+	peer_hello(peer, 701, hps_port(&at));
+	ASSERT_OK(peer_dial(peer, &self->t, &at));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	from = hps_peer(s);
+	EXPECT_EQ(701, hps_port(&from));
+}
+
+TEST_F(access, source_port_for_nobody)
+{
+	pid_t pid = hps_fork();
+
+	ASSERT_OK(pid);
+	if (!pid) {
+		become_nobody();
+		self->t.a = hps_at(self->t.a, 702);
+		CHECK_ERRNO(EACCES, peer_dial(&self->peer, &self->t, &self->t.b));
+		_exit(0);
+	}
+	EXPECT_EQ(0, hps_reap(pid));
+}
+
+/* From a port that the program was given, and gave up the right to. */
+static void connect_from(struct __test_metadata *_metadata, const struct hps *t,
+			 struct hps_addr from)
+{
+	struct hps_addr at, peer;
+	int l = hps_listen(t, 4, &at), s;
+	pid_t pid;
+
+	ASSERT_OK(l);
+	pid = hps_fork();
+	ASSERT_OK(pid);
+	if (!pid) {
+		int c = hps_bound(t, 0, from);
+
+		CHECK(c >= 0);
+		become_nobody();
+		CHECK(!hps_connect(c, at));
+		CHECK(hps_push(c, 3000, 1000, 1) == 3000);
+		_exit(0);
+	}
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	peer = hps_peer(s);
+	EXPECT_EQ(hps_port(&from), hps_port(&peer));
+	EXPECT_TRUE(hps_same_host(&t->a, &peer));
+	EXPECT_EQ(3000, hps_pull(s, 3000, 1000, 1));
+	EXPECT_EQ(0, hps_reap(pid));
+}
+
+TEST_F(access, source_port_of_a_program)
+{
+	connect_from(_metadata, &self->t, hps_at(self->t.a, 703));
+	connect_from(_metadata, &self->t, hps_any(self->t.af, 704));
+	/* Perhaps an IPv6 socket with an IPv4 peer */
+	connect_from(_metadata, &self->t, hps_any(AF_INET6, 705));
+}
+
+static int reusing(const struct hps *t, struct hps_addr from)
+{
+	return hps_bound_with(t, SOL_SOCKET, SO_REUSEADDR, from);
+}
+
+/* One port for more than one connection, as with TCP; on iWARP it is TCP's own. */
+TEST_F(access, source_port_shared)
+{
+	struct hps_addr from = hps_at(self->t.a, 706), at[2];
+	int i, l, c[2], s;
+
+	for (i = 0; i < 2; i++) {
+		c[i] = reusing(&self->t, from);
+		ASSERT_OK(c[i]);
+	}
+	for (i = 0; i < 2; i++) {
+		l = hps_listen(&self->t, 1, &at[i]);
+		ASSERT_OK(l);
+		if (i && hps_siw()) {
+			EXPECT_ERRNO(EADDRNOTAVAIL, hps_connect(c[i], at[i]));
+			break;
+		}
+		ASSERT_OK(hps_connect(c[i], at[i]));
+		s = hps_accept(l);
+		ASSERT_OK(s);
+		EXPECT_EQ(3000, hps_push(c[i], 3000, 1000, 1));
+		EXPECT_EQ(3000, hps_pull(s, 3000, 1000, 1));
+	}
+}
+
+/* The module's own is nobody's to connect from, as long as it has it. */
+TEST_F(access, service_port_as_source)
+{
+	struct hps_addr at;
+	int l = hps_listen(&self->t, 1, &at), c;
+
+	ASSERT_OK(l);
+	c = hps_bound(&self->t, 0, hps_at(self->t.a, peer_service_port()));
+	ASSERT_OK(c);
+	EXPECT_ERRNO(EADDRINUSE, hps_connect(c, at));
+}
+
 TEST_HARNESS_MAIN
