@@ -4,6 +4,7 @@
  * it. There is no net-pf alias on purpose: opening a socket must not be a way
  * for any user to load the module.
  */
+#include <linux/bpf-cgroup.h>
 #include <linux/net.h>
 #include <net/inet_common.h>
 #include <net/tcp_states.h>
@@ -105,6 +106,24 @@ static const struct hps_type *hps_find_type(int type)
 	return NULL;
 }
 
+/*
+ * What an administrator had a cgroup's programs of type BPF_CGROUP_INET_SOCK_CREATE
+ * decide: whether there may be such a socket, its mark, its interface. inet_release()
+ * runs those that are told of its end. Returns 0 or a negative errno, the socket gone.
+ */
+static int hps_create_ask(struct socket *sock, int kern)
+{
+	struct sock *sk = sock->sk;
+	int err = kern ? 0 : BPF_CGROUP_RUN_PROG_INET_SOCK(sk);
+
+	if (!err)
+		return 0;
+	sock->sk = NULL;
+	sock_orphan(sk);
+	sock_put(sk);
+	return err;
+}
+
 static int hps_create(struct net *net, struct socket *sock, int protocol,
 		      int kern)
 {
@@ -131,7 +150,7 @@ static int hps_create(struct net *net, struct socket *sock, int protocol,
 		return -ENOBUFS;
 	sock->ops = type->ops;
 	hps_socket_flags(sock);
-	return 0;
+	return hps_create_ask(sock, kern);
 }
 
 static struct net_proto_family hps_net_family = {

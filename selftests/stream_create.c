@@ -2,7 +2,12 @@
 /* socket() and what can be done with a socket that is not connected. */
 #include "hps_test.h"
 
+#include <linux/bpf.h>
+#include <stddef.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define CGROUP	"/sys/fs/cgroup/create"
 
 HPS_FIXTURE(create)
 
@@ -245,6 +250,76 @@ TEST_F(create, many)
 	}
 	for (i = 0; i < 200; i++)
 		EXPECT_OK(close(fd[i]));
+}
+
+/* Run a program for each socket that is created in a cgroup: 0, or -1 and errno. */
+static int attach(int cgroup, const struct bpf_insn *insns, int n)
+{
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_CGROUP_SOCK, .insns = (uintptr_t)insns,
+		.insn_cnt = n, .license = (uintptr_t)"GPL",
+		.expected_attach_type = BPF_CGROUP_INET_SOCK_CREATE,
+	};
+	int prog = syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+
+	if (prog < 0)
+		return -1;
+	memset(&attr, 0, sizeof(attr));
+	attr.target_fd = cgroup;
+	attr.attach_bpf_fd = prog;
+	attr.attach_type = BPF_CGROUP_INET_SOCK_CREATE;
+	return syscall(SYS_bpf, BPF_PROG_ATTACH, &attr, sizeof(attr));
+}
+
+static const struct bpf_insn forbid[] = {
+	{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
+	{ .code = BPF_JMP | BPF_EXIT },
+};
+
+/* bpf_sock.mark, which is R1's, and what socket() is to return */
+static const struct bpf_insn set_mark[] = {
+	{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2, .imm = 0x4711 },
+	{ .code = BPF_STX | BPF_MEM | BPF_W, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_2,
+	  .off = offsetof(struct bpf_sock, mark) },
+	{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1 },
+	{ .code = BPF_JMP | BPF_EXIT },
+};
+
+/* In a child, which is the only process there. */
+static int create_in_cgroup(const struct hps *t)
+{
+	int cgroup = open(CGROUP, O_RDONLY | O_DIRECTORY), fd;
+
+	if (cgroup < 0 || hps_put(CGROUP "/cgroup.procs", "0"))
+		return 101;
+	if (attach(cgroup, set_mark, ARRAY_SIZE(set_mark)))
+		return 102;
+	fd = hps_socket(t, 0);
+	if (fd < 0 || hps_opt(fd, SOL_SOCKET, SO_MARK) != 0x4711)
+		return 103;
+	if (attach(cgroup, forbid, ARRAY_SIZE(forbid)))
+		return 104;
+	if (hps_socket(t, 0) >= 0 || errno != EPERM)
+		return 105;
+	/* It was told at its birth. */
+	return hps_bind(fd, hps_any(t->af, 0)) ? 106 : 0;
+}
+
+TEST_F(create, cgroup_program)
+{
+	union bpf_attr attr = { 0 };
+	pid_t pid;
+
+	if (syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr)) && errno == ENOSYS)
+		SKIP(return, "no bpf(2)");
+	rmdir(CGROUP);
+	ASSERT_OK(mkdir(CGROUP, 0755));
+	pid = hps_fork();
+	ASSERT_OK(pid);
+	if (!pid)
+		_exit(create_in_cgroup(&self->t));
+	EXPECT_EQ(0, hps_reap(pid));
+	EXPECT_OK(rmdir(CGROUP));
 }
 
 TEST_HARNESS_MAIN
