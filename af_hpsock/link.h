@@ -66,7 +66,6 @@ struct hps_slot {
  * @tx_resize: which is still to come
  * @tx_mrs: keys that are not in use
  * @tx_mr_pages: pages that each can cover
- * @tx_iova: keys made, modulo 2^32
  * @tx_offer: what goes into SRCAVAIL
  * @tx_offers: sources offered and not read
  * @tx_offers_max: no more at a time
@@ -159,7 +158,6 @@ struct hps_link {
 	struct list_head tx_read;
 	const struct hps_source *tx_offer;
 	u32 tx_mr_pages;
-	u32 tx_iova;
 	u32 tx_offers;
 	u32 tx_offers_max;
 	u32 tx_read_total;

@@ -19,6 +19,7 @@
  * the keys, are there from the first time on that something is lent; a connection that
  * never does so has none.
  */
+#include <linux/random.h>
 #include <linux/slab.h>
 #include <rdma/mr_pool.h>
 
@@ -44,7 +45,10 @@ static struct ib_mr *hps_source_mr(struct hps_link *link)
 	return ib_mr_pool_get(qp, &fresh);
 }
 
-/* Addresses tell where a byte is in its page, and nothing of where the page is. */
+/*
+ * Addresses tell where a byte is in its page, and nothing of where the page is. A key is
+ * good for the peers of all connections of the device, which cannot guess the address.
+ */
 static int hps_source_map(struct hps_link *link, struct hps_source *source)
 {
 	struct ib_mr *mr = source->mr;
@@ -53,7 +57,7 @@ static int hps_source_map(struct hps_link *link, struct hps_source *source)
 	if (ib_map_mr_sg(mr, source->sgt.sgl, nents, NULL, PAGE_SIZE) != nents)
 		return -EINVAL;
 	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
-	mr->iova = (u64)link->tx_iova++ << 32 | offset_in_page(mr->iova);
+	mr->iova = (u64)get_random_u32() << 32 | offset_in_page(mr->iova);
 	return 0;
 }
 

@@ -1034,6 +1034,44 @@ TEST_F(wire, larger_buffers_spares)
 	EXPECT_EQ(4 * HPS_BUF_MIN - sizeof(struct hps_hdr), longest(p, 3));
 }
 
+/* Where the first offer of a new connection is, but for the place in the page */
+static uint32_t offered_at(struct __test_metadata *_metadata, const struct hps *t, int l,
+			   const struct hps_addr *at, struct peer *p)
+{
+	const struct hps_srcavail *src;
+	struct peer_msg msg;
+	int s;
+
+	peer_hello(p, 40000, hps_port(at));
+	peer_takes_offers(p);
+	ASSERT_OK(peer_dial(p, t, at));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	ASSERT_OK(hps_zerocopy(t, s));
+	ASSERT_EQ(200000, send(s, buf, 200000, MSG_ZEROCOPY));
+	ASSERT_OK(peer_next(p, &msg));
+	ASSERT_EQ(HPS_MSG_SRCAVAIL, msg.hdr.type);
+	src = (const void *)msg.data;
+	return be64toh(src->addr) >> 32;
+}
+
+/*
+ * The device lets a peer read what another one is offered, if it knows the key and the
+ * address. The address is not to be guessed.
+ */
+TEST_F(wire, offers_elsewhere)
+{
+	struct peer other = { 0 };
+	uint32_t at[2];
+
+	at[0] = offered_at(_metadata, &self->t, self->l, &self->at, &self->peer);
+	at[1] = offered_at(_metadata, &self->t, self->l, &self->at, &other);
+	EXPECT_NE(at[0], at[1]);
+	EXPECT_NE(0, at[0]);
+	EXPECT_NE(0, at[1]);
+	peer_free(&other);
+}
+
 /* Up to SRCCANCEL, with a send that waits for us. */
 static void cancelled(struct __test_metadata *_metadata, const struct hps *t, int l,
 		      const struct hps_addr *at, struct peer *p, struct hps_call *call)
