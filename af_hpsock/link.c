@@ -317,7 +317,6 @@ struct hps_conn *hps_link_create(struct net *net, u32 rcvbuf,
 	INIT_WORK(&link->teardown, hps_link_teardown);
 	INIT_WORK(&link->attempt, hps_cm_attempt_work);
 	INIT_DELAYED_WORK(&link->grow, hps_receives_work);
-	link->rx_retry = jiffies;
 	for (i = 0; i < HPS_SQ_SIZE; i++)
 		link->slots[i].index = i;
 	link->tuning = *tuning;

@@ -54,7 +54,9 @@ struct hps_slot {
  * @rx_settled: there is no more to grow to
  * @rx_wait: with no more credits and unread buffers than so many, larger ones can
  *	be had; until then no more are granted. 0: not so
- * @rx_retry: jiffies, a reader was waited for in vain and is not again before
+ * @rx_lately: a reader that is waited for has read since that was last looked at
+ * @rx_retry: a reader was waited for in vain, and is not again before this place in the
+ *	stream
  * @rx_tell: the peer is to hear of @rx_from and @rx_size
  * @rx_spare: buffers of @rx_size to be posted
  * @rx_extra: receives that are posted for READDONE and CANCELACK
@@ -132,6 +134,7 @@ struct hps_link {
 	bool stalled;
 	bool rx_full;
 	bool rx_settled;
+	bool rx_lately;
 	bool rx_tell;
 	bool tx_resize;
 	bool tx_waits;
@@ -148,7 +151,7 @@ struct hps_link {
 	u32 rx_held;
 	u32 rx_extra;
 	u32 rx_wait;
-	unsigned long rx_retry;
+	u64 rx_retry;
 	u32 tx_size;
 	u32 tx_from;
 	u32 tx_ahead;

@@ -22,7 +22,9 @@
  * place of small ones, whatever the peer sends next. Where SO_RCVBUF allows fewer
  * of the new size, one first waits for that (rx_wait), by posting less for DATA:
  * with nothing unread, as then the peer has credits left and more to come; and for
- * a reader that is behind, but not for long, as it may have read all it wants.
+ * a reader that is behind, as long as it reads on: it may have read all it wants. As
+ * no more are granted meanwhile, what it reads brings the step closer, however many
+ * there were before.
  * Documentation/formal/receives.pml has it checked.
  */
 #include "conn.h"
@@ -36,9 +38,8 @@
 /* A step in size is by this factor: three from the smallest to the largest. */
 #define HPS_RECEIVE_STEP	8
 
-/* For a reader that is behind to catch up, so that larger ones can be had. */
+/* A reader that larger ones wait for is looked at so often: did it read anything? */
 #define HPS_RECEIVE_WAIT	msecs_to_jiffies(20)
-#define HPS_RECEIVE_RETRY	HZ
 
 /* Buffers that a window takes, control messages included. */
 static u32 hps_receives_count(const struct hps_link *link, u32 window)
@@ -393,16 +394,23 @@ static u32 hps_receives_max(const struct hps_link *link, u32 size, u32 rcvbuf)
 }
 
 /*
- * Hold credits back for a step in size? A program that has just read may go on to;
- * if it does not, it is not waited for again for a while.
+ * Hold credits back for a step in size? A program that has just read may go on to. The
+ * work item, which may come by at any time, looks whether it did since the last look; if
+ * not, it is waited for again when it has read as much as SO_RCVBUF holds.
  */
-static bool hps_receives_waits(struct hps_link *link, bool reading)
+static bool hps_receives_waits(struct hps_link *link, u32 rcvbuf, bool reading)
 {
+	u64 pos = hps_conn_read_pos(&link->conn);
+	bool lately = link->rx_lately;
+
+	link->rx_lately = reading;
 	if (!link->rx_held)
 		return true;
-	if (!reading && link->rx_wait)
-		link->rx_retry = jiffies + HPS_RECEIVE_RETRY;
-	return reading && time_after_eq(jiffies, link->rx_retry);
+	if (reading)
+		return link->rx_wait || pos >= link->rx_retry;
+	if (link->rx_wait && !lately)
+		link->rx_retry = pos + rcvbuf;
+	return link->rx_wait && lately;
 }
 
 /*
@@ -425,7 +433,7 @@ static bool hps_receives_plan(struct hps_link *link, u32 rcvbuf, bool reading,
 		return true;
 	}
 	link->rx_wait = *size != link->rx_size &&
-			hps_receives_waits(link, reading) ? max - room : 0;
+			hps_receives_waits(link, rcvbuf, reading) ? max - room : 0;
 	if (link->rx_wait && link->rx_held && !link->conn.shut)
 		hps_receives_plan_work(link);
 	*size = link->rx_size;

@@ -1044,4 +1044,66 @@ TEST_F(io, reader_behind)
 	EXPECT_EQ(n, hps_pull_at(self->s, got, n, 65536, 1));
 }
 
+/* A child that sends without an end. */
+static pid_t sends_on(int c, int s, uint64_t at, size_t chunk)
+{
+	pid_t pid = hps_fork();
+
+	if (pid)
+		return pid;
+	close(s);
+	signal(SIGPIPE, SIG_IGN);
+	for (;; at += chunk) {
+		hps_fill(big, chunk, at, 1);
+		if (send(c, big, chunk, 0) < 0)
+			_exit(0);
+	}
+}
+
+/*
+ * Messages that do not fill a buffer, and no two of which fit into one, have the number of
+ * receives grow; then come those that do, for a reader that stops once in the middle.
+ */
+static void grows_after_small(struct __test_metadata *_metadata, struct _test_data_io *self,
+			      size_t chunk)
+{
+	enum { SMALL = 900, COUNT = 40 };
+	uint64_t sent = 0, got = 0;
+	pid_t pid;
+
+	ASSERT_OK(hps_set(self->c, IPPROTO_TCP, TCP_NODELAY, 1));
+	for (; sent < COUNT * SMALL; sent += SMALL) {
+		hps_fill(big, SMALL, sent, 1);
+		ASSERT_EQ(SMALL, send(self->c, big, SMALL, 0));
+		if (sent == 30 * SMALL)
+			ASSERT_TRUE(hps_until_inq(self->s, sent));
+	}
+	pid = sends_on(self->c, self->s, sent, chunk);
+	ASSERT_OK(pid);
+	for (; got < COUNT * SMALL; got += SMALL)
+		ASSERT_EQ(SMALL, hps_pull_at(self->s, got, SMALL, SMALL, 1));
+	ASSERT_EQ(chunk, hps_pull_at(self->s, got, chunk, chunk, 1));
+	got += chunk;
+	/* Nothing is waited for: this is what the reader does. */
+	usleep(100000);
+	while (got < 3 * MIB && (!self->t.rdma || message_size(self->s) < 60000)) {
+		ASSERT_EQ(chunk, hps_pull_at(self->s, got, chunk, chunk, 1));
+		got += chunk;
+	}
+	if (self->t.rdma)
+		EXPECT_LT(60000, message_size(self->s));
+	ASSERT_OK(hps_reset(self->s));
+	EXPECT_EQ(0, hps_reap(pid));
+}
+
+TEST_F(io, grows_64k)
+{
+	grows_after_small(_metadata, self, 65536);
+}
+
+TEST_F(io, grows_32k)
+{
+	grows_after_small(_metadata, self, 32768);
+}
+
 TEST_HARNESS_MAIN

@@ -79,6 +79,7 @@ byte owed;		/* rx_ready - rx_told */
 byte window = START;
 byte wait;		/* with no more than so many, for a step; 0: not so */
 bool filled, dry, settled, announce, work;
+bool lately;		/* something was read since the work looked */
 bool stopped;		/* the program looks at its data, but reads no more */
 bool fin, finack;
 byte credits, buffers, control;	/* in back[] */
@@ -277,6 +278,7 @@ inline apply()
 	fi;
 	window = target;
 	wait = 0;
+	lately = false;
 	dry = false;
 	fill(none);
 	credit();
@@ -285,8 +287,8 @@ inline apply()
 
 /*
  * hps_receives_more(): plan, allocate without hps_conn.lock, apply. A program that
- * reads is waited for, but another time than this the work gives that up; or the
- * program is known not to be worth it.
+ * reads is waited for, until the work finds that it has read nothing since it last
+ * looked; or the program is known not to be worth it.
  */
 inline grow(reading)
 {
@@ -301,20 +303,28 @@ inline grow(reading)
 		:: (filled || dry || wait) && !(STEP && FITS) ->
 			/* With nothing unread the peer has credits left. */
 			if
-			:: STEP && !HELD -> wait = BEYOND - ROOM
+			:: STEP && !HELD -> wait = BEYOND - ROOM; lately = reading
 #ifdef BUG_WAIT
 			:: STEP && HELD -> wait = BEYOND - ROOM
 #else
 			:: STEP && HELD && reading ->
 				wait = BEYOND - ROOM;
+				lately = true;
 #ifndef BUG_ALONE
 				work = true
 #endif
+			:: STEP && HELD && !reading && wait && lately ->
+#ifndef BUG_LATELY
+				lately = false;
+#endif
+				work = true
 #endif
 #ifdef BUG_STAY
 			:: else
 #else
-			:: !STEP || HELD -> wait = 0
+			:: !STEP || HELD && (reading || !wait || !lately) ->
+				wait = 0;
+				lately = false
 #endif
 			fi;
 			target = LEAST(LIMIT(level), window * 2);
