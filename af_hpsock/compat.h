@@ -13,6 +13,9 @@
 #include <linux/uio.h>
 #include <linux/version.h>
 #include <net/sock.h>
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#include <net/proto_memory.h>
+#endif
 #include <rdma/ib_verbs.h>
 
 #include "sock.h"

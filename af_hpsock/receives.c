@@ -487,6 +487,20 @@ static bool hps_receives_enlarge(struct hps_link *link, struct sock *sk,
 	return done;
 }
 
+/*
+ * Is SO_RCVBUF in the way? There is no more to grow to, and the peer ran dry although
+ * its data is read as it comes: not so if most of it is unread, as then it would only
+ * wait here instead of there.
+ */
+static bool hps_receives_cramped(const struct hps_link *link)
+{
+	const struct hps_credit *credit = &link->credit;
+
+	return credit->dry && link->rx_settled && !link->rx_wait &&
+	       credit->window < credit->window_max &&
+	       link->rx_held <= credit->window / 2;
+}
+
 static void hps_receives_more(struct hps_link *link, struct sock *sk, bool reading)
 {
 	struct hps_conn *conn = &link->conn;
@@ -494,6 +508,8 @@ static void hps_receives_more(struct hps_link *link, struct sock *sk, bool readi
 	bool grow;
 
 	spin_lock_bh(&conn->lock);
+	if (reading && hps_receives_cramped(link))
+		hps_sock_grow_rcvbuf(sk);
 	grow = hps_receives_plan(link, hps_sock_rcv_limit(sk), reading, &size,
 				 &window);
 	spin_unlock_bh(&conn->lock);

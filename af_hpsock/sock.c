@@ -228,6 +228,25 @@ void hps_sock_grow_sndbuf(struct sock *sk)
 }
 
 /**
+ * hps_sock_grow_rcvbuf - the peer could send more at a time, and a program reads it
+ * @sk: the socket, locked
+ *
+ * Doubles, up to tcp_rmem[2] and by the rules of tcp_rcv_space_adjust(): not if the
+ * program has chosen, nor where net.ipv4.tcp_moderate_rcvbuf is 0 or memory short.
+ *
+ * Context: any.
+ */
+void hps_sock_grow_rcvbuf(struct sock *sk)
+{
+	int more = min(sk->sk_rcvbuf * 2, hps_sysctl_rmem[2]);
+
+	if (!(sk->sk_userlocks & SOCK_RCVBUF_LOCK) && sk->sk_rcvbuf < more &&
+	    READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_moderate_rcvbuf) &&
+	    !sk_under_memory_pressure(sk))
+		WRITE_ONCE(sk->sk_rcvbuf, more);
+}
+
+/**
  * hps_sock_reap - take note of what completed
  * @sk: the socket
  *

@@ -1106,4 +1106,42 @@ TEST_F(io, grows_32k)
 	grows_after_small(_metadata, self, 32768);
 }
 
+/* Streams, read as fast as they come, until SO_RCVBUF is larger than that or @most is read. */
+static int rcvbuf_after(struct __test_metadata *_metadata, struct _test_data_io *self,
+			int size, uint64_t most)
+{
+	uint64_t got = 0;
+	pid_t pid;
+	int bytes;
+
+	pid = sends_on(self->c, self->s, 0, 65536);
+	ASSERT_OK(pid);
+	do {
+		ASSERT_EQ(65536, hps_pull_at(self->s, got, 65536, 65536, 1));
+		got += 65536;
+		bytes = hps_opt(self->s, SOL_SOCKET, SO_RCVBUF);
+	} while (bytes <= size && got < most);
+	ASSERT_OK(hps_reset(self->s));
+	EXPECT_EQ(0, hps_reap(pid));
+	return bytes;
+}
+
+/* The receive buffer grows with what a program reads. */
+TEST_F(io, rcvbuf_grows)
+{
+	int size = hps_opt(self->s, SOL_SOCKET, SO_RCVBUF);
+
+	EXPECT_LT(size, rcvbuf_after(_metadata, self, size, 256 * MIB));
+}
+
+/* But not if it chose the size. */
+TEST_F(io, rcvbuf_chosen)
+{
+	int size;
+
+	ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_RCVBUF, 100000));
+	size = hps_opt(self->s, SOL_SOCKET, SO_RCVBUF);
+	EXPECT_EQ(size, rcvbuf_after(_metadata, self, size, 32 * MIB));
+}
+
 TEST_HARNESS_MAIN
