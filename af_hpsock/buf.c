@@ -2,49 +2,14 @@
 /*
  * Memory that a device can reach: mapped once when allocated, so that a message
  * costs a cache synchronisation at most.
- *
- * Receive buffers are the module's own memory, lent to peers in the form of
- * credits. The tunable mem_max_kb caps the sum of them over all connections.
  */
-#include <linux/atomic.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
 #include <linux/uio.h>
 
 #include "buf.h"
 #include "mem.h"
-#include "param.h"
 #include "source.h"
-
-static atomic64_t hps_buf_reserved = ATOMIC64_INIT(0);
-
-/**
- * hps_buf_reserve - take from what all receive buffers together may use
- * @bytes: how much
- *
- * Context: any.
- * Return: false if that is more than is left.
- */
-bool hps_buf_reserve(u64 bytes)
-{
-	u64 max = (u64)READ_ONCE(hps_mem_max_kb) << 10;
-
-	if (atomic64_add_return(bytes, &hps_buf_reserved) <= max)
-		return true;
-	atomic64_sub(bytes, &hps_buf_reserved);
-	return false;
-}
-
-/**
- * hps_buf_unreserve - give back what hps_buf_reserve() took
- * @bytes: how much
- *
- * Context: any.
- */
-void hps_buf_unreserve(u64 bytes)
-{
-	atomic64_sub(bytes, &hps_buf_reserved);
-}
 
 /* What the allocator has set aside for it. */
 static size_t hps_buf_memory(const struct hps_buf *buf)

@@ -95,8 +95,6 @@ void hps_buf_unmap(struct hps_buf *buf);
 void hps_buf_free(struct hps_buf *buf);
 int hps_buf_to_iter(void *from, size_t len, struct iov_iter *iter);
 int hps_buf_from_iter(void *to, size_t len, struct iov_iter *iter);
-bool hps_buf_reserve(u64 bytes);
-void hps_buf_unreserve(u64 bytes);
 
 /* Does it send what belongs to others? */
 static inline bool hps_buf_borrows(const struct hps_buf *buf)

@@ -551,9 +551,7 @@ static struct hps_link *hps_cm_admit(struct rdma_cm_id *id,
 	int err;
 
 	*reason = HPS_REJ_NOMEM;
-	conn = hps_link_create(sock_net(listener),
-			       hps_sock_rcv_limit(listener),
-			       &hps_sk(listener)->tuning);
+	conn = hps_link_create(listener);
 	if (!conn)
 		return NULL;
 	link = hps_link(conn);

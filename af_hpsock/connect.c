@@ -25,8 +25,7 @@ static int hps_connect_attempt(struct sock *sk)
 	struct hps_conn *conn;
 	int err;
 
-	conn = hps_link_create(sock_net(sk), hps_sock_rcv_limit(sk),
-			       &hps_sk(sk)->tuning);
+	conn = hps_link_create(sk);
 	if (!conn)
 		return -ENOBUFS;
 	hps_record_init(conn, sk->sk_type);

@@ -38,6 +38,7 @@
 #include "net.h"
 #include "param.h"
 #include "read.h"
+#include "share.h"
 #include "sock.h"
 #include "source.h"
 #include "work.h"
@@ -81,6 +82,7 @@ static void hps_link_free_rcu(struct rcu_head *rcu)
 
 static void hps_link_free(struct hps_conn *conn)
 {
+	hps_share_put(hps_link(conn)->share);
 	call_rcu(&conn->rcu, hps_link_free_rcu);
 }
 
@@ -281,11 +283,44 @@ static const struct hps_transport hps_rdma = {
 	.free		= hps_link_free,
 };
 
+static struct hps_link *hps_link_alloc(kuid_t uid)
+{
+	struct hps_link *link = kmem_cache_zalloc(hps_link_cache, GFP_KERNEL);
+
+	if (!link)
+		return NULL;
+	link->share = hps_share_get(uid);
+	if (!link->share) {
+		kmem_cache_free(hps_link_cache, link);
+		return NULL;
+	}
+	hps_mem_add(link);
+	return link;
+}
+
+/* What it begins with, by the tunables and SO_RCVBUF of its socket. */
+static void hps_link_tune(struct hps_link *link, const struct sock *sk)
+{
+	const struct hps_tuning *tuning = &link->tuning;
+	struct hps_credit *credit = &link->credit;
+
+	link->tuning = hps_sk(sk)->tuning;
+	link->tx_offers_max = hps_tuned(tuning, HPS_TUNE_ZCOPY_OUTSTANDING);
+	link->rx_size = min(hps_tuned(tuning, HPS_TUNE_BUF_FIRST),
+			    hps_tuned(tuning, HPS_TUNE_BUF_SIZE));
+	credit->window_max = hps_tuned(tuning, HPS_TUNE_WINDOW);
+	credit->window = clamp_t(u32, hps_sock_rcv_limit(sk) / link->rx_size,
+				 HPS_WINDOW_MIN,
+				 min(credit->window_max,
+				     hps_tuned(tuning, HPS_TUNE_QUOTA)));
+	credit->rx_ready = credit->window;
+	credit->rx_told = credit->window;
+}
+
 /**
  * hps_link_create - a connection over a queue pair that is not there yet
- * @net: the namespace
- * @rcvbuf: bytes of receive buffers that the window may take
- * @tuning: the socket's own values
+ * @sk: who makes it, or listens: has the namespace, the user that its memory counts for,
+ *	and the values of tunables
  *
  * Two references: the transport's, which its end drops, and the caller's. The
  * transport also holds the namespace, which neither a cm_id nor a socket does to
@@ -294,17 +329,14 @@ static const struct hps_transport hps_rdma = {
  * Context: process, may sleep.
  * Return: the connection or NULL.
  */
-struct hps_conn *hps_link_create(struct net *net, u32 rcvbuf,
-				 const struct hps_tuning *tuning)
+struct hps_conn *hps_link_create(const struct sock *sk)
 {
-	struct hps_link *link = kmem_cache_zalloc(hps_link_cache, GFP_KERNEL);
-	struct hps_credit *credit;
+	struct hps_link *link = hps_link_alloc(sk->sk_uid);
 	u32 i;
 
 	if (!link)
 		return NULL;
-	hps_mem_add(link);
-	hps_conn_init(&link->conn, &hps_rdma, get_net(net));
+	hps_conn_init(&link->conn, &hps_rdma, get_net(sock_net(sk)));
 	hps_conn_get(&link->conn);
 	hps_msg_init(link);
 	INIT_LIST_HEAD(&link->dev_node);
@@ -319,17 +351,7 @@ struct hps_conn *hps_link_create(struct net *net, u32 rcvbuf,
 	INIT_DELAYED_WORK(&link->grow, hps_receives_work);
 	for (i = 0; i < HPS_SQ_SIZE; i++)
 		link->slots[i].index = i;
-	link->tuning = *tuning;
-	link->tx_offers_max = hps_tuned(tuning, HPS_TUNE_ZCOPY_OUTSTANDING);
-	link->rx_size = min(hps_tuned(tuning, HPS_TUNE_BUF_FIRST),
-			    hps_tuned(tuning, HPS_TUNE_BUF_SIZE));
-	credit = &link->credit;
-	credit->window_max = hps_tuned(tuning, HPS_TUNE_WINDOW);
-	credit->window = clamp_t(u32, rcvbuf / link->rx_size, HPS_WINDOW_MIN,
-				 min(credit->window_max,
-				     hps_tuned(tuning, HPS_TUNE_QUOTA)));
-	credit->rx_ready = credit->window;
-	credit->rx_told = credit->window;
+	hps_link_tune(link, sk);
 	return &link->conn;
 }
 

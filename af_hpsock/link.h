@@ -12,6 +12,7 @@
 #include "wire.h"
 
 struct hps_device;
+struct hps_share;
 
 /* Messages in flight at most. Their headers take 1 KiB. */
 #define HPS_SQ_SIZE	32
@@ -96,8 +97,9 @@ struct hps_slot {
  *	pending
  * @tx_seq: messages posted
  * @rx_seq: messages received
+ * @share: its user's, for receives; constant
  * @rx_all: every receive buffer, wherever it is
- * @rx_reserved: bytes of @rx_all, taken by hps_buf_reserve()
+ * @rx_reserved: bytes of @rx_all, taken of @share
  * @hdrs: a struct hps_head for each slot
  * @inline_max: bytes of a message, header included, that the device takes inline
  * @gather_max: pages that a message can be gathered of
@@ -177,6 +179,7 @@ struct hps_link {
 	struct timer_list ask_timer;
 	u32 tx_seq;
 	u32 rx_seq;
+	struct hps_share *share;
 	struct list_head rx_all;
 	struct list_head rx_spare;
 	u64 rx_reserved;
@@ -219,8 +222,7 @@ static inline struct hps_link *hps_slot_link(struct hps_slot *slot)
 /* link.c */
 int hps_link_init(void);
 void hps_link_exit(void);
-struct hps_conn *hps_link_create(struct net *net, u32 rcvbuf,
-				 const struct hps_tuning *tuning);
+struct hps_conn *hps_link_create(const struct sock *sk);
 bool hps_link_enter(struct hps_link *link);
 void hps_link_leave(struct hps_link *link);
 bool hps_link_reads(const struct hps_link *link);

@@ -16,8 +16,8 @@
  *   transport    over RDMA: link.c, cm.c, msg.c, receives.c, credit.c, device.c,
  *                source.c (what is offered to the peer), cancel.c (and taken back),
  *                read.c (RDMA Reads)
- *   beside them  net.c (a namespace's), buf.c and mem.c (memory), protect.c (pages
- *                of programs), param.c (tunables), sysctl.c (those of a
+ *   beside them  net.c (a namespace's), buf.c, mem.c and share.c (memory), protect.c
+ *                (pages of programs), param.c (tunables), sysctl.c (those of a
  *                namespace), proc.c and stats.c (/proc/net)
  *
  * conn.c has the life cycle, the lock order and the reference rule.

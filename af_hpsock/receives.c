@@ -32,6 +32,7 @@
 #include "link.h"
 #include "net.h"
 #include "param.h"
+#include "share.h"
 #include "sock.h"
 #include "work.h"
 
@@ -57,7 +58,7 @@ static void hps_receives_drop(struct hps_link *link, struct hps_buf *buf)
 static void hps_receives_free(struct hps_link *link, struct hps_buf *buf)
 {
 	hps_receives_drop(link, buf);
-	hps_buf_unreserve(buf->size);
+	hps_share_give(link->share, buf->size);
 	hps_buf_free(buf);
 }
 
@@ -217,36 +218,46 @@ void hps_receives_read(struct hps_link *link)
 	link->rx_telling = false;
 }
 
-static void hps_receives_free_list(struct list_head *list)
+static void hps_receives_free_list(struct hps_link *link,
+				   struct list_head *list)
 {
 	struct hps_buf *buf, *next;
 
 	list_for_each_entry_safe(buf, next, list, all) {
 		list_del(&buf->all);
-		hps_buf_unreserve(buf->size);
+		hps_share_give(link->share, buf->size);
 		hps_buf_free(buf);
 	}
 }
 
-/* All of @count buffers, or none. */
+static struct hps_buf *hps_receives_new(struct hps_link *link,
+					struct ib_device *ibdev, u32 size)
+{
+	struct hps_buf *buf = hps_buf_alloc(ibdev, size, DMA_FROM_DEVICE,
+					    GFP_KERNEL | __GFP_NOWARN);
+
+	if (buf)
+		buf->link = link;
+	return buf;
+}
+
+/* All of @count buffers, or none; @first are those that the connection begins with. */
 static int hps_receives_alloc(struct hps_link *link, struct ib_device *ibdev,
-			      u32 size, u32 count, struct list_head *list)
+			      u32 size, u32 count, bool first,
+			      struct list_head *list)
 {
 	struct hps_buf *buf;
+	u32 i;
 
-	for (; count; count--) {
-		buf = NULL;
-		if (hps_buf_reserve(size)) {
-			buf = hps_buf_alloc(ibdev, size, DMA_FROM_DEVICE,
-					    GFP_KERNEL | __GFP_NOWARN);
-			if (!buf)
-				hps_buf_unreserve(size);
-		}
+	if (!hps_share_take(link->share, link->conn.hn, (u64)size * count, first))
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		buf = hps_receives_new(link, ibdev, size);
 		if (!buf) {
-			hps_receives_free_list(list);
+			hps_share_give(link->share, (u64)size * (count - i));
+			hps_receives_free_list(link, list);
 			return -ENOMEM;
 		}
-		buf->link = link;
 		list_add_tail(&buf->all, list);
 	}
 	return 0;
@@ -293,7 +304,8 @@ int hps_receives_setup(struct hps_link *link, struct ib_device *ibdev)
 	LIST_HEAD(list);
 	int err;
 
-	err = hps_receives_alloc(link, ibdev, link->rx_size, count, &list);
+	err = hps_receives_alloc(link, ibdev, link->rx_size, count, true,
+				 &list);
 	if (err)
 		return err;
 	spin_lock_bh(&link->conn.lock);
@@ -320,7 +332,8 @@ int hps_receives_extra(struct hps_link *link, struct sock *sk)
 		return 0;
 	if (!hps_sock_charge(sk, count * size, SK_MEM_RECV))
 		return -ENOMEM;
-	err = hps_receives_alloc(link, link->dev->ibdev, size, count, &list);
+	err = hps_receives_alloc(link, link->dev->ibdev, size, count, false,
+				 &list);
 	if (!err) {
 		spin_lock_bh(&link->conn.lock);
 		err = link->conn.shut ? -ECONNRESET :
@@ -329,7 +342,7 @@ int hps_receives_extra(struct hps_link *link, struct sock *sk)
 			link->rx_extra = count;
 		spin_unlock_bh(&link->conn.lock);
 	}
-	hps_receives_free_list(&list);
+	hps_receives_free_list(link, &list);
 	if (err)
 		sk_mem_uncharge(sk, count * size);
 	else
@@ -472,12 +485,12 @@ static bool hps_receives_enlarge(struct hps_link *link, struct sock *sk,
 		return false;
 	if (hps_link_enter(link)) {
 		if (!hps_receives_alloc(link, link->dev->ibdev, size, count,
-					&list)) {
+					false, &list)) {
 			spin_lock_bh(&conn->lock);
 			done = hps_receives_apply(link, size, window, &list);
 			spin_unlock_bh(&conn->lock);
 		}
-		hps_receives_free_list(&list);
+		hps_receives_free_list(link, &list);
 		hps_link_leave(link);
 	}
 	if (done)
@@ -628,6 +641,6 @@ void hps_receives_unmap(struct hps_link *link)
 		else
 			hps_buf_unmap(buf);
 	}
-	hps_buf_unreserve(link->rx_reserved);
+	hps_share_give(link->share, link->rx_reserved);
 	link->rx_reserved = 0;
 }

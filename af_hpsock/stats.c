@@ -10,6 +10,7 @@
 #include "mem.h"
 #include "net.h"
 #include "protect.h"
+#include "share.h"
 #include "stats.h"
 
 static const char * const hps_stat_names[] = {
@@ -41,6 +42,8 @@ static const char * const hps_stat_names[] = {
 	[HPS_STAT_CREDIT_URGENT] = "credit_urgent",
 	[HPS_STAT_CREDIT_STALL] = "credit_stall",
 	[HPS_STAT_WINDOW_GROWN] = "window_grown",
+	[HPS_STAT_MEM_REFUSED_USER] = "mem_refused_user",
+	[HPS_STAT_MEM_REFUSED_ALL] = "mem_refused_all",
 	[HPS_STAT_SPIN_HIT] = "spin_hit",
 	[HPS_STAT_SPIN_MISSED] = "spin_missed",
 	[HPS_STAT_RESET_SENT] = "reset_sent",
@@ -105,6 +108,7 @@ static int hps_stats_show(struct seq_file *seq, void *v)
 			   hps_stat_sum(&hn->stats->refused[i]));
 	seq_printf(seq, "orphans %d\n", atomic_read(&hn->orphans));
 	seq_printf(seq, "memory %ld\n", hps_mem_read());
+	seq_printf(seq, "memory_receives %llu\n", hps_share_taken());
 	seq_printf(seq, "protect_works %d\n", !hps_protect_why_not());
 	seq_printf(seq, "protect_holds %ld\n", hps_protect_holds());
 	seq_printf(seq, "protect_bytes %ld\n", hps_protect_bytes());

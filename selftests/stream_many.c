@@ -124,4 +124,110 @@ TEST_F(many, little_memory)
 		EXPECT_TRUE(until_own_memory(begin));
 }
 
+#define MEM_MAX "/sys/module/hpsock/parameters/mem_max_kb"
+#define MEM_SHARE "/sys/module/hpsock/parameters/mem_share"
+#define NOBODY 65534
+
+/* How often there was no memory for receives, at either end. */
+static long times_refused(void)
+{
+	return hps_stat("mem_refused_user") + hps_stat("mem_refused_all") +
+	       hps_stat("reject_nomem");
+}
+
+/* As many connections as there is memory for, at most so many; they stay. */
+static int fill_memory(const struct hps *t, int most)
+{
+	const int64_t end = hps_now() + hps_deadline();
+	struct hps_addr at;
+	int l = hps_listen(t, most, &at), i;
+	long refused = times_refused();
+
+	for (i = 0; i < most; i++) {
+		if (hps_dial_nb(t, at) < 0)
+			break;
+		/* Who was refused tries again, and again. */
+		while (!hps_poll(l, POLLIN, 10))
+			if (times_refused() != refused || hps_now() > end)
+				return i;
+		if (hps_accept(l) < 0)
+			break;
+	}
+	close(l);
+	return i;
+}
+
+/* One user takes all that it gets; another still gets something. TCP has no such limit. */
+TEST_F(many, another_user)
+{
+	const int most = 100;
+	long max, refused = 0;
+	int got[2];
+	char byte;
+	pid_t pid;
+
+	if (geteuid())
+		SKIP(return, "needs root");
+	max = self->t.rdma ? hps_number(MEM_MAX, 0) : 0;
+	if (self->t.rdma) {
+		refused = hps_stat("mem_refused_user");
+		ASSERT_OK(hps_set_number(MEM_MAX, 1024));
+	}
+	ASSERT_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, got));
+	pid = hps_fork();
+	ASSERT_OK(pid);
+	if (!pid) {
+		close(got[0]);
+		if (setresuid(NOBODY, NOBODY, NOBODY))
+			_exit(1);
+		byte = fill_memory(&self->t, most);
+		if (write(got[1], &byte, 1) != 1 || read(got[1], &byte, 1))
+			_exit(2);
+		_exit(0);
+	}
+	close(got[1]);
+	EXPECT_EQ(1, read(got[0], &byte, 1));
+	EXPECT_LT(10, byte);
+	if (self->t.rdma) {
+		EXPECT_GT(most, byte);
+		EXPECT_LT(refused, hps_stat("mem_refused_user"));
+	}
+	EXPECT_EQ(1, fill_memory(&self->t, 1));
+	close(got[0]);
+	EXPECT_EQ(0, hps_reap(pid));
+	if (self->t.rdma)
+		EXPECT_OK(hps_set_number(MEM_MAX, max));
+}
+
+/* Connections that have grown as far as they may leave something for new ones. */
+TEST_F(many, new_beside_grown)
+{
+	const int conns = 8, len = 1000000, more = 4;
+	long max = 0, share = 0;
+	int c, s, i;
+	pid_t pid;
+
+	if (self->t.rdma) {
+		max = hps_number(MEM_MAX, 0);
+		share = hps_number(MEM_SHARE, 0);
+		ASSERT_OK(hps_set_number(MEM_MAX, 1024));
+		EXPECT_OK(hps_set_number(MEM_SHARE, 100));
+	}
+	for (i = 0; i < conns; i++) {
+		ASSERT_OK(hps_pair(&self->t, &c, &s));
+		pid = hps_fork();
+		ASSERT_OK(pid);
+		if (!pid)
+			_exit(hps_push(c, len, 65536, i) != len);
+		EXPECT_EQ(len, hps_pull(s, len, 65536, i));
+		EXPECT_EQ(0, hps_reap(pid));
+	}
+	EXPECT_EQ(more, fill_memory(&self->t, more));
+	if (self->t.rdma) {
+		EXPECT_LT(hps_stat("memory_receives"), 1024 << 10);
+		EXPECT_OK(hps_set_number(MEM_SHARE, share));
+		EXPECT_OK(hps_set_number(MEM_MAX, max));
+	}
+}
+
 TEST_HARNESS_MAIN
