@@ -283,15 +283,18 @@ void hps_sock_reap(struct sock *sk)
  * @sk: a socket with a connection
  *
  * A socket that is far from its limit and has nobody waiting is left to the next
- * call of its program.
+ * call of its program, unless memory was freed: that call may be long in coming.
  *
  * Context: bottom halves off, hps_conn.lock held.
  */
 void hps_sock_reap_soon(struct sock *sk)
 {
+	const struct hps_conn *conn =
+		rcu_dereference_protected(hps_sk(sk)->conn, true);
 	struct socket *sock = READ_ONCE(sk->sk_socket);
 
-	if (READ_ONCE(sk->sk_wmem_queued) <= READ_ONCE(sk->sk_sndbuf) / 2 &&
+	if (!(conn && atomic_read(&conn->done_mem)) &&
+	    READ_ONCE(sk->sk_wmem_queued) <= READ_ONCE(sk->sk_sndbuf) / 2 &&
 	    !(sock && test_bit(SOCK_NOSPACE, &sock->flags)))
 		return;
 	bh_lock_sock(sk);

@@ -2,6 +2,7 @@
 /* Bytes through a connection by every call there is. */
 #include "hps_test.h"
 
+#include <linux/sock_diag.h>
 #include <sys/sendfile.h>
 
 #define MIB (1 << 20)
@@ -1142,6 +1143,28 @@ TEST_F(io, rcvbuf_chosen)
 	ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_RCVBUF, 100000));
 	size = hps_opt(self->s, SOL_SOCKET, SO_RCVBUF);
 	EXPECT_EQ(size, rcvbuf_after(_metadata, self, size, 32 * MIB));
+}
+
+/* One of SK_MEMINFO_*, without a call that would bring it up to date. */
+static uint32_t meminfo(int fd, int which)
+{
+	uint32_t info[SK_MEMINFO_VARS] = { 0 };
+	socklen_t len = sizeof(info);
+
+	getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len);
+	return info[which];
+}
+
+/* What was delivered is not charged any more, whether more is sent or not. */
+TEST_F(io, delivered_is_free)
+{
+	const int64_t end = hps_now() + hps_deadline();
+
+	ASSERT_EQ(60000, hps_push(self->c, 60000, 60000, 1));
+	ASSERT_EQ(60000, hps_pull(self->s, 60000, 60000, 1));
+	while (meminfo(self->c, SK_MEMINFO_WMEM_QUEUED) && hps_now() < end)
+		usleep(2000);
+	EXPECT_EQ(0, meminfo(self->c, SK_MEMINFO_WMEM_QUEUED));
 }
 
 TEST_HARNESS_MAIN
