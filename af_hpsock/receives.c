@@ -27,6 +27,8 @@
  * there were before.
  * Documentation/formal/receives.pml has it checked.
  */
+#include <linux/log2.h>
+
 #include "conn.h"
 #include "device.h"
 #include "link.h"
@@ -388,12 +390,14 @@ static bool hps_receives_apply(struct hps_link *link, u32 size, u32 window,
 
 /*
  * Larger buffers, if the peer fills those it has. As it has filled one of the last
- * step, it has heard of that.
+ * step, it has heard of that. Memory comes in powers of two, and what is beyond the
+ * size would be charged to nobody.
  */
 static u32 hps_receives_next_size(const struct hps_link *link, u32 rcvbuf)
 {
-	u32 max = min(hps_tuned(&link->tuning, HPS_TUNE_BUF_SIZE),
-		      rcvbuf / (2 * HPS_WINDOW_MIN));
+	u32 most = max_t(u32, rcvbuf / (2 * HPS_WINDOW_MIN), 1);
+	u32 max = min_t(u32, hps_tuned(&link->tuning, HPS_TUNE_BUF_SIZE),
+			rounddown_pow_of_two(most));
 
 	if (!link->rx_full || link->rx_size >= max)
 		return link->rx_size;

@@ -1167,4 +1167,26 @@ TEST_F(io, delivered_is_free)
 	EXPECT_EQ(0, meminfo(self->c, SK_MEMINFO_WMEM_QUEUED));
 }
 
+/* Receives take the memory that is charged for them, whatever SO_RCVBUF is. */
+TEST_F(io, odd_rcvbuf)
+{
+	uint64_t got = 0;
+	long over = 0;
+	pid_t pid;
+
+	ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_RCVBUF, 66000));
+	pid = sends_on(self->c, self->s, 0, 65536);
+	ASSERT_OK(pid);
+	while (got < 2 * MIB || (self->t.rdma && message_size(self->s) < 10000)) {
+		ASSERT_EQ(65536, hps_pull_at(self->s, got, 65536, 65536, 1));
+		got += 65536;
+	}
+	if (self->t.rdma) {
+		over = message_size(self->s) + 16;
+		EXPECT_EQ(0, over & (over - 1));
+	}
+	ASSERT_OK(hps_reset(self->s));
+	EXPECT_EQ(0, hps_reap(pid));
+}
+
 TEST_HARNESS_MAIN
