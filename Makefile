@@ -6,6 +6,7 @@
 # make demo		unmodified programs between two virtual machines
 # make try T=stream_close	one test program in User Mode Linux, with what changed (T= is
 #			needed; without, how to run one test, on which kernel)
+# make unit		the unit tests, in seconds (V=1: with all they say)
 # make check		the tests on Debian's kernels, in virtual machines
 # make check-debug	the tests on kernels that look for bugs
 # make check-all	all of it, as far as it has not passed yet with the code as it is;
@@ -42,6 +43,9 @@ clean:
 try: setup
 	@T=$(T) K=$(K) DEV=$(DEV) F=$(F) V=$(V) selftests/vm/try
 
+unit: setup
+	@selftests/vm/unit $(if $(V),-v)
+
 # CHECK=ci is the selection that continuous integration has time for.
 check: programs
 	selftests/vm/check $(or $(CHECK),stock)
@@ -68,4 +72,4 @@ programs: setup
 	@$(MAKE) -s -C selftests
 	@$(MAKE) -s -C tools
 
-.PHONY: modules install dkms-install clean try check check-debug check-all demo bench style setup programs
+.PHONY: modules install dkms-install clean try unit check check-debug check-all demo bench style setup programs

@@ -85,7 +85,7 @@ guest_args()
 {
 	local busy=${HPSOCK_SLOW:-1}
 	echo "loglevel=7 panic=-1 oops=panic panic_print=1 unknown_nmi_panic kasan_multi_shot" \
-		"rcupdate.rcu_cpu_stall_timeout=$((30 * busy)) watchdog_thresh=$((10 * busy))" \
+		"kunit.enable=1 rcupdate.rcu_cpu_stall_timeout=$((30 * busy)) watchdog_thresh=$((10 * busy))" \
 		"workqueue.watchdog_thresh=$((30 * busy))" \
 		"hps.node=$1 hps.top=$HPSOCK_TOP hps.kernel=$kernel_dir hps.cache=$HPSOCK_CACHE"
 }
