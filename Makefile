@@ -7,6 +7,8 @@
 # make try T=stream_close	one test program in User Mode Linux, with what changed (T= is
 #			needed; without, how to run one test, on which kernel)
 # make unit		the unit tests, in seconds (V=1: with all they say)
+# make coverage		how many lines the unit tests run, and RUN='SET PROGRAM...' besides
+#			(V=1: which lines no test does)
 # make check		the tests on Debian's kernels, in virtual machines
 # make check-debug	the tests on kernels that look for bugs
 # make check-all	all of it, as far as it has not passed yet with the code as it is;
@@ -46,6 +48,9 @@ try: setup
 unit: setup
 	@selftests/vm/unit $(if $(V),-v)
 
+coverage: $(if $(RUN),programs,setup)
+	@selftests/vm/coverage $(if $(V),-v) $(RUN)
+
 # CHECK=ci is the selection that continuous integration has time for.
 check: programs
 	selftests/vm/check $(or $(CHECK),stock)
@@ -72,4 +77,4 @@ programs: setup
 	@$(MAKE) -s -C selftests
 	@$(MAKE) -s -C tools
 
-.PHONY: modules install dkms-install clean try unit check check-debug check-all demo bench style setup programs
+.PHONY: modules install dkms-install clean try coverage unit check check-debug check-all demo bench style setup programs

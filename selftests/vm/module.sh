@@ -4,16 +4,18 @@
 # can be built without disturbing each other, and print the module's path.
 # Compiler output is shown only if there is any.
 #
-# usage: module.sh [-s] [-d SOURCE] KERNEL
+# usage: module.sh [-s] [-g] [-d SOURCE] KERNEL
 #	-s	strict: sparse as well, and every warning is an error
+#	-g	count how often each line runs, see vm/coverage
 #	-d	another module's folder instead of hpsock's (its .ko are printed)
 set -eu -o pipefail
 . "$(dirname "$0")/lib.sh"
 
-src=$HPSOCK_TOP strict=''
-while getopts sd: o; do
+src=$HPSOCK_TOP strict='' gcov=''
+while getopts sgd: o; do
 	case $o in
 	s) strict=-strict;;
+	g) gcov=-gcov;;
 	d) src=$(cd "$OPTARG" && pwd -P);;
 	*) exit 2;;
 	esac
@@ -23,7 +25,7 @@ kernel=$1
 dir=$("$VM/kernel.sh" "$kernel")
 # One build folder for every work tree and kernel.
 key=$(printf %s "$src" | cksum | cut -d' ' -f1)
-out=$HPSOCK_CACHE/build/$key/$kernel$strict
+out=$HPSOCK_CACHE/build/$key/$kernel$strict$gcov
 
 # What of hpsock the Kbuild of another module names goes beside it, with all headers.
 named()
@@ -56,6 +58,9 @@ stamp()
 {
 	cat "$dir/release"
 	stat -L -c %Y "$dir/build/Module.symvers" "$(command -v gcc)"
+	(cd "$src" && rsync -rlpc --delete --exclude='*.ko' --exclude='*.mod*' --exclude='*.o' \
+		--exclude='.*.cmd' --exclude='.*.d' --exclude='Module.symvers' --exclude='*.gcno' --exclude='.module-common*' \
+		--filter='P build.log' $files "$out/")
 }
 
 build()
@@ -67,6 +72,8 @@ build()
 	fi
 	echo incomplete >"$out/built"
 	case $kernel in uml*) args+=(ARCH=um);; esac
+	# The compiler counts after its first inlining, which leaves out what it then knows.
+	[ -z "$gcov" ] || args+=(GCOV_PROFILE=y KCFLAGS=-fno-early-inlining)
 	if [ -n "$strict" ]; then
 		args+=(C=2 CHECK=sparse CF=-Wsparse-error KCFLAGS=-Werror)
 	fi
@@ -80,5 +87,5 @@ build()
 	stamp >"$out/built"
 }
 
-locked "build-$key-$kernel$strict" build
+locked "build-$key-$kernel$strict$gcov" build
 ls "$out"/*.ko
