@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A queue pair without a device: what is posted is written down, and completes when the
+ * test says so. So each message of a connection can be looked at, and comes, or does
+ * not, at the one moment that a test is about.
+ */
+#include <net/sock.h>
+#include <net/tcp_states.h>
+
+#include "fake.h"
+#include "fake_link.h"
+#include "unit.h"
+
+#include "net.h"
+#include "sock.h"
+#include "work.h"
+
+static struct fake_link *fake_of(struct hps_conn *conn)
+{
+	return container_of(conn->ops, struct fake_link, ops);
+}
+
+static struct fake_link *fake_of_qp(struct ib_qp *qp)
+{
+	return container_of(qp, struct fake_link, qp);
+}
+
+static int fake_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
+			  const struct ib_send_wr **bad)
+{
+	struct fake_link *fake = fake_of_qp(qp);
+	struct fake_posted *post = &fake->sends[fake->nr_sends];
+
+	if (mock_fails(MOCK_POST_SEND) || fake->nr_sends == FAKE_POSTS)
+		return -ENOMEM;
+	memset(post, 0, sizeof(*post));
+	post->cqe = wr->wr_cqe;
+	post->opcode = wr->opcode;
+	post->signaled = wr->send_flags & IB_SEND_SIGNALED;
+	if (wr->opcode == IB_WR_SEND_WITH_INV || wr->opcode == IB_WR_LOCAL_INV)
+		post->rkey = wr->ex.invalidate_rkey;
+	if (wr->num_sge)
+		memcpy(&post->head, (void *)(uintptr_t)wr->sg_list[0].addr,
+		       min_t(u32, sizeof(post->head), wr->sg_list[0].length));
+	fake->nr_sends++;
+	return 0;
+}
+
+static int fake_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
+			  const struct ib_recv_wr **bad)
+{
+	struct fake_link *fake = fake_of_qp(qp);
+	struct fake_posted *post = &fake->receives[fake->nr_receives];
+
+	if (mock_fails(MOCK_POST_RECV) || fake->nr_receives == FAKE_POSTS)
+		return -ENOMEM;
+	post->cqe = wr->wr_cqe;
+	post->addr = (void *)(uintptr_t)wr->sg_list[0].addr;
+	post->size = wr->sg_list[0].length;
+	fake->nr_receives++;
+	return 0;
+}
+
+/* Take off the first. */
+static struct fake_posted fake_pop(struct fake_posted *posts, u32 *nr)
+{
+	struct fake_posted first = posts[0];
+
+	memmove(posts, posts + 1, --*nr * sizeof(*posts));
+	return first;
+}
+
+/**
+ * fake_sent - the sends up to the first that asked for a completion are done
+ * @fake: the connection, with one
+ * @status: of that completion
+ */
+void fake_sent(struct fake_link *fake, enum ib_wc_status status)
+{
+	struct ib_wc wc = { .status = status };
+	struct fake_posted post;
+
+	do {
+		KUNIT_ASSERT_GT(fake->test, fake->nr_sends, 0);
+		post = fake_pop(fake->sends, &fake->nr_sends);
+	} while (!post.signaled);
+	wc.wr_cqe = post.cqe;
+	post.cqe->done(NULL, &wc);
+}
+
+/**
+ * fake_sent_all - all sends are done, and what they lead to
+ * @fake: the connection
+ */
+void fake_sent_all(struct fake_link *fake)
+{
+	while (fake->nr_sends)
+		fake_sent(fake, IB_WC_SUCCESS);
+}
+
+/**
+ * fake_arriving - write a message into the first receive
+ * @fake: the connection, with a receive
+ * @type: HPS_MSG_*
+ * @payload: what follows the header, or NULL for zeroes
+ * @len: bytes of it
+ *
+ * Return: its header, which is right, for who wants it to be wrong.
+ */
+struct hps_hdr *fake_arriving(struct fake_link *fake, u8 type, const void *payload, u32 len)
+{
+	struct hps_hdr *hdr = fake->receives[0].addr;
+	struct hps_link *link = fake->link;
+
+	KUNIT_ASSERT_GT(fake->test, fake->nr_receives, 0);
+	KUNIT_ASSERT_GE(fake->test, fake->receives[0].size, sizeof(*hdr) + len);
+	memset(hdr, 0, sizeof(*hdr) + len);
+	hdr->type = type;
+	hdr->flags = link->tx_urgents ? HPS_FLAG_HEARD : 0;
+	hdr->len = cpu_to_be32(len);
+	hdr->seq = cpu_to_be32(link->rx_seq);
+	hdr->credit = cpu_to_be32(link->credit.tx_granted);
+	if (payload)
+		memcpy(hdr + 1, payload, len);
+	return hdr;
+}
+
+/**
+ * fake_arrive - the first receive is complete
+ * @fake: the connection
+ * @len: bytes, header included
+ */
+void fake_arrive(struct fake_link *fake, u32 len)
+{
+	struct fake_posted post = fake_pop(fake->receives, &fake->nr_receives);
+	struct ib_wc wc = { .wr_cqe = post.cqe, .byte_len = len };
+
+	post.cqe->done(NULL, &wc);
+}
+
+/**
+ * fake_message - a message comes in
+ * @fake: the connection, with a receive
+ * @type: HPS_MSG_*
+ * @payload: what follows the header, or NULL for zeroes
+ * @len: bytes of it
+ */
+void fake_message(struct fake_link *fake, u8 type, const void *payload, u32 len)
+{
+	fake_arriving(fake, type, payload, len);
+	fake_arrive(fake, sizeof(struct hps_hdr) + len);
+}
+
+/**
+ * fake_data - DATA comes in
+ * @fake: the connection, with a receive
+ * @len: bytes of the stream, or 0 for as many as the receive has room for
+ */
+void fake_data(struct fake_link *fake, u32 len)
+{
+	fake_message(fake, HPS_MSG_DATA, NULL,
+		     len ?: fake->receives[0].size - sizeof(struct hps_hdr));
+}
+
+/**
+ * fake_read - the program reads the first buffer
+ * @fake: the connection, with one
+ */
+void fake_read(struct fake_link *fake)
+{
+	struct hps_conn *conn = &fake->link->conn;
+	struct hps_buf *buf;
+
+	spin_lock_bh(&conn->lock);
+	buf = list_first_entry_or_null(&conn->rxq, struct hps_buf, list);
+	if (buf) {
+		list_del_init(&buf->list);
+		atomic_sub(buf->end - buf->start, &conn->rx_avail);
+		conn->ops->consumed(conn, buf);
+	}
+	spin_unlock_bh(&conn->lock);
+	KUNIT_EXPECT_NOT_NULL(fake->test, buf);
+}
+
+/**
+ * fake_counter - of the namespace
+ * @fake: the connection
+ * @stat: which
+ */
+u64 fake_counter(struct fake_link *fake, enum hps_stat stat)
+{
+	return hps_stat_read(fake->link->conn.hn, stat);
+}
+
+static void fake_shut(struct hps_conn *conn)
+{
+	fake_of(conn)->shut++;
+}
+
+static void fake_free(struct hps_conn *conn)
+{
+	struct fake_link *fake = fake_of(conn);
+
+	fake->freed = true;
+	fake->free(conn);
+}
+
+/**
+ * fake_link_end - what the teardown does when the queue pair is gone
+ * @fake: the connection, where this was not called yet
+ */
+void fake_link_end(struct fake_link *fake)
+{
+	struct hps_link *link = fake->link;
+
+	spin_lock_bh(&link->conn.lock);
+	link->conn.shut = true;
+	spin_unlock_bh(&link->conn.lock);
+	link->id = NULL;
+	fake->ended = true;
+	link->teardown.func(&link->teardown);
+}
+
+static void fake_link_release(void *data)
+{
+	struct fake_link *fake = data;
+	struct hps_conn *conn = &fake->link->conn;
+
+	if (!fake->ended)
+		fake_link_end(fake);
+	if (!fake->attached)
+		hps_conn_put(conn);
+	/* Its work may just run. */
+	flush_workqueue(hps_program_wq);
+	KUNIT_EXPECT_TRUE_MSG(fake->test, fake->freed, "a reference is left");
+}
+
+static void fake_device(struct fake_link *fake)
+{
+	fake->ibdev.ops.post_send = fake_post_send;
+	fake->ibdev.ops.post_recv = fake_post_recv;
+	fake->pd.device = &fake->ibdev;
+	fake->qp.device = &fake->ibdev;
+	fake->qp.pd = &fake->pd;
+	fake->id.device = &fake->ibdev;
+	fake->id.qp = &fake->qp;
+	fake->dev.ibdev = &fake->ibdev;
+	fake->dev.pd = &fake->pd;
+	spin_lock_init(&fake->dev.lock);
+	INIT_LIST_HEAD(&fake->dev.links);
+	refcount_set(&fake->dev.ref, 2);
+	init_completion(&fake->dev.gone);
+}
+
+/**
+ * fake_link - a connection that is established, until the end of the test
+ * @test: which it is for, and what then fails if a reference is left
+ *
+ * It has four credits of the peer's 32, whose receives are of 1 KiB, and no receives
+ * of its own yet.
+ */
+struct fake_link *fake_link(struct kunit *test)
+{
+	struct fake_link *fake = kunit_kzalloc(test, sizeof(*fake), GFP_KERNEL);
+	struct hps_tuning tuning;
+	struct hps_conn *conn;
+	struct hps_link *link;
+
+	KUNIT_ASSERT_NOT_NULL(test, fake);
+	fake->test = test;
+	fake_device(fake);
+	hps_tune_init(&tuning);
+	conn = hps_link_create(&init_net, 512 << 10, &tuning);
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	link = hps_link(conn);
+	fake->link = link;
+	fake->ops = *conn->ops;
+	fake->free = conn->ops->free;
+	fake->ops.shut = fake_shut;
+	fake->ops.free = fake_free;
+	conn->ops = &fake->ops;
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, fake_link_release, fake), 0);
+	link->hdrs = hps_buf_alloc(&fake->ibdev, HPS_SQ_SIZE * sizeof(struct hps_head),
+				   DMA_TO_DEVICE, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, link->hdrs);
+	link->id = &fake->id;
+	link->dev = &fake->dev;
+	list_add_tail(&link->dev_node, &fake->dev.links);
+	link->credit.tx_granted = 4;
+	link->credit.tx_max = 32;
+	link->tx_size = 1024;
+	conn->state = TCP_ESTABLISHED;
+	conn->confirmed = true;
+	link->established = true;
+	spin_lock_bh(&conn->lock);
+	hps_msg_resize(link);
+	spin_unlock_bh(&conn->lock);
+	return fake;
+}
+
+/**
+ * fake_link_attach - give it a socket
+ * @fake: the connection, without one
+ */
+struct sock *fake_link_attach(struct fake_link *fake)
+{
+	struct sock *sk = fake_sock(fake->test, SOCK_STREAM);
+	int err;
+
+	lock_sock(sk);
+	err = hps_conn_attach(&fake->link->conn, sk);
+	release_sock(sk);
+	KUNIT_ASSERT_EQ(fake->test, err, 0);
+	fake->attached = true;
+	return sk;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A device that a test completes by hand, and a connection over it. */
+#ifndef FAKE_LINK_H
+#define FAKE_LINK_H
+
+#include <kunit/test.h>
+
+#include "device.h"
+#include "link.h"
+#include "stats.h"
+
+#define FAKE_POSTS	128
+
+/**
+ * struct fake_posted - what was posted and not completed
+ * @cqe: to be called
+ * @opcode: of a send
+ * @signaled: it asked for a completion
+ * @head: of a send, the header and what follows it
+ * @rkey: that it invalidates
+ * @addr: of a receive
+ * @size: bytes of it
+ */
+struct fake_posted {
+	struct ib_cqe *cqe;
+	enum ib_wr_opcode opcode;
+	bool signaled;
+	struct hps_head head;
+	u32 rkey;
+	void *addr;
+	u32 size;
+};
+
+/**
+ * struct fake_link - a connection over a device that writes down
+ * @link: the connection, established; on the device by what follows
+ * @test: which it is for
+ * @ibdev: the device: memory is used by its kernel address
+ * @qp: its queue pair
+ * @pd: and that one's domain
+ * @id: rdma_cm's, of which only these are to be had
+ * @dev: the module's
+ * @ops: the transport of RDMA, but for the two ends
+ * @free: the real one
+ * @sends: in order; @nr_sends of them
+ * @receives: likewise
+ * @shut: how often it was told to end
+ * @ended: the teardown was here
+ * @freed: the last reference is gone
+ * @attached: the other reference is a socket's
+ */
+struct fake_link {
+	struct hps_link *link;
+	struct kunit *test;
+	struct ib_device ibdev;
+	struct ib_qp qp;
+	struct ib_pd pd;
+	struct rdma_cm_id id;
+	struct hps_device dev;
+	struct hps_transport ops;
+	void (*free)(struct hps_conn *conn);
+	struct fake_posted sends[FAKE_POSTS];
+	u32 nr_sends;
+	struct fake_posted receives[FAKE_POSTS];
+	u32 nr_receives;
+	int shut;
+	bool ended;
+	bool freed;
+	bool attached;
+};
+
+struct fake_link *fake_link(struct kunit *test);
+struct sock *fake_link_attach(struct fake_link *fake);
+void fake_link_end(struct fake_link *fake);
+void fake_sent(struct fake_link *fake, enum ib_wc_status status);
+void fake_sent_all(struct fake_link *fake);
+struct hps_hdr *fake_arriving(struct fake_link *fake, u8 type, const void *payload, u32 len);
+void fake_arrive(struct fake_link *fake, u32 len);
+void fake_message(struct fake_link *fake, u8 type, const void *payload, u32 len);
+void fake_data(struct fake_link *fake, u32 len);
+void fake_read(struct fake_link *fake);
+u64 fake_counter(struct fake_link *fake, enum hps_stat stat);
+
+#endif /* FAKE_LINK_H */
