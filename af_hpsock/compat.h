@@ -16,7 +16,6 @@
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
 #include <net/proto_memory.h>
 #endif
-#include <rdma/ib_verbs.h>
 
 #include "sock.h"
 
@@ -30,25 +29,6 @@ static inline unsigned long hps_iter_addr(const struct iov_iter *iter)
 #else
 	return (unsigned long)iter->iov->iov_base + iter->iov_offset;
 #endif
-}
-
-/*
- * Before 6.10 Soft-RoCE's requester and completer ran side by side, and an RDMA Read
- * whose responses come while it is repeated, being late, may never complete.
- */
-static inline bool hps_reads_lost(const struct ib_device *ibdev)
-{
-	return LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0) &&
-	       ibdev->ops.driver_id == RDMA_DRIVER_RXE;
-}
-
-/*
- * Soft-RoCE repeats what is in the send queue from the first request on that was not
- * acknowledged, with each REG_MR behind it, which then finds its key made and fails.
- */
-static inline bool hps_keys_repeated(const struct ib_device *ibdev)
-{
-	return ibdev->ops.driver_id == RDMA_DRIVER_RXE;
 }
 
 /* 6.10 put the arguments of accept() into a structure, and a result for io_uring. */

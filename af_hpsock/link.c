@@ -31,7 +31,7 @@
 #include <linux/slab.h>
 
 #include "cm.h"
-#include "compat.h"
+#include "compat_verbs.h"
 #include "device.h"
 #include "link.h"
 #include "mem.h"
