@@ -803,7 +803,7 @@ void hps_conn_tx_advanced(struct hps_conn *conn)
 		hps_conn_free_spares(conn);
 	hps_conn_check_finished(conn);
 	if (conn->sk && !conn->orphan)
-		hps_sock_reap_soon(conn->sk);
+		hps_sock_reap_soon(conn->sk, conn);
 }
 
 /*

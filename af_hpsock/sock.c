@@ -281,19 +281,18 @@ void hps_sock_reap(struct sock *sk)
 /**
  * hps_sock_reap_soon - have completions noted, now or when the lock is free
  * @sk: a socket with a connection
+ * @conn: the connection, of which there were completions
  *
  * A socket that is far from its limit and has nobody waiting is left to the next
  * call of its program, unless memory was freed: that call may be long in coming.
  *
  * Context: bottom halves off, hps_conn.lock held.
  */
-void hps_sock_reap_soon(struct sock *sk)
+void hps_sock_reap_soon(struct sock *sk, const struct hps_conn *conn)
 {
-	const struct hps_conn *conn =
-		rcu_dereference_protected(hps_sk(sk)->conn, true);
 	struct socket *sock = READ_ONCE(sk->sk_socket);
 
-	if (!(conn && atomic_read(&conn->done_mem)) &&
+	if (!atomic_read(&conn->done_mem) &&
 	    READ_ONCE(sk->sk_wmem_queued) <= READ_ONCE(sk->sk_sndbuf) / 2 &&
 	    !(sock && test_bit(SOCK_NOSPACE, &sock->flags)))
 		return;
