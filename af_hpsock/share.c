@@ -80,7 +80,8 @@ static void hps_share_free(struct hps_share *share)
  * hps_share_get - the share of a user
  * @uid: the user
  *
- * Context: process, may sleep. Return: the share, for hps_share_put(), or NULL without
+ * Context: process, may sleep.
+ * Return: the share, for hps_share_put(), or NULL without
  * memory.
  */
 struct hps_share *hps_share_get(kuid_t uid)
@@ -141,7 +142,8 @@ static bool hps_share_add(atomic64_t *sum, u64 bytes, u64 max)
  * @bytes: how much
  * @first: it is what a connection begins with
  *
- * Context: any. Return: false if that is more than is left for this.
+ * Context: any.
+ * Return: false if that is more than is left for this.
  */
 bool hps_share_take(struct hps_share *share, struct hps_net *hn, u64 bytes,
 		    bool first)
@@ -180,7 +182,8 @@ void hps_share_give(struct hps_share *share, u64 bytes)
 /**
  * hps_share_taken - what all connections have
  *
- * Context: any; a snapshot. Return: bytes of receive buffers.
+ * Context: any; a snapshot.
+ * Return: bytes of receive buffers.
  */
 u64 hps_share_taken(void)
 {

@@ -39,7 +39,8 @@ static int hps_sysctl_enabled(HPS_CTL_CONST struct ctl_table *table, int write,
  * @net: the namespace
  * @hn: the module's part of it, with the values
  *
- * Context: process, may sleep. Return: 0 or -ENOMEM.
+ * Context: process, may sleep.
+ * Return: 0 or -ENOMEM.
  */
 int hps_sysctl_net_init(struct net *net, struct hps_net *hn)
 {
