@@ -30,7 +30,11 @@ out=$HPSOCK_CACHE/build/$key/$kernel$strict$gcov
 # What of hpsock the Kbuild of another module names goes beside it, with all headers.
 named()
 {
-	grep -oE 'af_hpsock/[a-z_]+\.o' "$src/Kbuild" | sed "s|.*|$HPSOCK_TOP/./&|; s|o\$|c|"
+	if grep -q 'af_hpsock/\*\.c' "$src/Kbuild"; then
+		ls -d "$HPSOCK_TOP"/./af_hpsock/*.c
+	else
+		grep -oE 'af_hpsock/[a-z_]+\.o' "$src/Kbuild" | sed "s|.*|$HPSOCK_TOP/./&|; s|o\$|c|"
+	fi
 	ls -d "$HPSOCK_TOP"/./af_hpsock/*.h "$HPSOCK_TOP/./include"
 }
 
@@ -49,8 +53,8 @@ copy_source()
 	# By content: a file's time of change does not tell whether its object is older.
 	# shellcheck disable=SC2086 # a list of files
 	(cd "$src" && rsync -rlpciR --delete --exclude='*.ko' --exclude='*.mod*' --exclude='*.o' \
-		--exclude='.*.cmd' --exclude='.*.d' --exclude='Module.symvers' --exclude='modules.order' \
-		--exclude='.module-common*' --filter='P build.log' --filter='P built' $files "$out/") | awk '!/^\./'
+		--exclude='.*.cmd' --exclude='.*.d' --exclude='*.gcno' --exclude='Module.symvers' \
+		--exclude='modules.order' --exclude='.module-common*' --filter='P build.log' --filter='P built' $files "$out/") | awk '!/^\./'
 }
 
 # stamp: the kernel and the tools that a build was for.
@@ -58,9 +62,6 @@ stamp()
 {
 	cat "$dir/release"
 	stat -L -c %Y "$dir/build/Module.symvers" "$(command -v gcc)"
-	(cd "$src" && rsync -rlpc --delete --exclude='*.ko' --exclude='*.mod*' --exclude='*.o' \
-		--exclude='.*.cmd' --exclude='.*.d' --exclude='Module.symvers' --exclude='*.gcno' --exclude='.module-common*' \
-		--filter='P build.log' $files "$out/")
 }
 
 build()
