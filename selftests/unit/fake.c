@@ -94,6 +94,11 @@ static bool fake_idle(struct hps_conn *conn)
 	return !fake_of(conn)->busy;
 }
 
+static void fake_ask(struct hps_conn *conn)
+{
+	fake_of(conn)->asked++;
+}
+
 static void fake_probe(struct hps_conn *conn)
 {
 	fake_of(conn)->probes++;
@@ -132,6 +137,7 @@ static const struct hps_transport fake_transport = {
 	.send_fin	= fake_fin,
 	.send_finack	= fake_finack,
 	.tx_idle	= fake_idle,
+	.ask		= fake_ask,
 	.probe		= fake_probe,
 	.consumed	= fake_consumed,
 	.rx_full	= fake_rx_full,

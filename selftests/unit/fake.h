@@ -29,6 +29,7 @@ enum fake_sent {
  * @busy: tx_idle() is not true
  * @full: the peer can send no more before something is read
  * @shut: how often it was told to end
+ * @asked: how often what was delivered
  * @probes: how often to send a probe
  * @consumed: buffers that came back
  * @freed: the last reference is gone
@@ -48,6 +49,7 @@ struct fake_conn {
 	bool busy;
 	bool full;
 	int shut;
+	int asked;
 	int probes;
 	int consumed;
 	bool freed;

@@ -262,15 +262,13 @@ static void fake_device(struct fake_link *fake)
 struct fake_link *fake_link(struct kunit *test)
 {
 	struct fake_link *fake = kunit_kzalloc(test, sizeof(*fake), GFP_KERNEL);
-	struct hps_tuning tuning;
 	struct hps_conn *conn;
 	struct hps_link *link;
 
 	KUNIT_ASSERT_NOT_NULL(test, fake);
 	fake->test = test;
 	fake_device(fake);
-	hps_tune_init(&tuning);
-	conn = hps_link_create(&init_net, 512 << 10, &tuning);
+	conn = hps_link_create(fake_sock(test, SOCK_STREAM));
 	KUNIT_ASSERT_NOT_NULL(test, conn);
 	link = hps_link(conn);
 	fake->link = link;

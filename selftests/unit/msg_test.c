@@ -135,8 +135,15 @@ static void hps_msg_sent__several(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send(fake, buf, 100, -1), 0);
 	KUNIT_EXPECT_FALSE(test, fake->sends[0].signaled);
 	KUNIT_EXPECT_FALSE(test, fake->sends[1].signaled);
-	/* The last one always asks. */
-	KUNIT_EXPECT_TRUE(test, fake->sends[2].signaled);
+	KUNIT_EXPECT_FALSE(test, fake->sends[2].signaled);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->link->ask_timer));
+	/* Somebody asks. */
+	spin_lock_bh(&conn->lock);
+	hps_msg_ask(conn);
+	hps_msg_ask(conn);
+	spin_unlock_bh(&conn->lock);
+	KUNIT_EXPECT_EQ(test, fake->link->sq_used, 4);
+	KUNIT_EXPECT_TRUE(test, fake->sends[3].signaled);
 	KUNIT_EXPECT_FALSE(test, hps_msg_tx_idle(conn));
 	fake_sent(fake, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, conn->tx_unacked, 0);
@@ -160,29 +167,57 @@ static void hps_msg_signal__each_reason(struct kunit *test)
 	struct fake_link *fake = start(test);
 	struct hps_link *link = fake->link;
 	struct sock *sk = fake_link_attach(fake);
+	const struct hps_buf buf = {};
 	int i;
 
 	link->conn.tx_unsent = 1000000;
 	link->credit.tx_granted = 32;
 	for (i = 1; i < 8; i++)
-		KUNIT_EXPECT_FALSE(test, hps_msg_signal(link, 10));
-	KUNIT_EXPECT_TRUE(test, hps_msg_signal(link, 10));
-	KUNIT_EXPECT_FALSE(test, hps_msg_signal(link, 10));
+		KUNIT_EXPECT_FALSE(test, hps_msg_signal(link, &buf, 10));
+	KUNIT_EXPECT_TRUE(test, hps_msg_signal(link, &buf, 10));
+	KUNIT_EXPECT_FALSE(test, hps_msg_signal(link, &buf, 10));
 	/* A quarter of SO_SNDBUF. */
-	KUNIT_EXPECT_TRUE(test, hps_msg_signal(link, sk->sk_sndbuf / 4));
+	KUNIT_EXPECT_TRUE(test, hps_msg_signal(link, &buf, sk->sk_sndbuf / 4));
 	/* No bytes. */
-	KUNIT_EXPECT_TRUE(test, hps_msg_signal(link, 0));
+	KUNIT_EXPECT_TRUE(test, hps_msg_signal(link, NULL, 0));
 	/* The last credit. */
 	link->credit.tx_used = 31;
-	KUNIT_EXPECT_TRUE(test, hps_msg_signal(link, 10));
+	KUNIT_EXPECT_TRUE(test, hps_msg_signal(link, &buf, 10));
 	link->credit.tx_used = 0;
 	/* The last slot for DATA. */
 	link->sq_used = HPS_SQ_SIZE - HPS_CTRL_SLOTS - 1;
-	KUNIT_EXPECT_TRUE(test, hps_msg_signal(link, 10));
+	KUNIT_EXPECT_TRUE(test, hps_msg_signal(link, &buf, 10));
 	link->sq_used = 0;
 	link->iwarp = true;
-	KUNIT_EXPECT_TRUE(test, hps_msg_signal(link, 10));
+	KUNIT_EXPECT_TRUE(test, hps_msg_signal(link, &buf, 10));
 	link->conn.tx_unsent = 0;
+}
+
+/* The last bytes that there are, with somebody who is to hear of them. */
+static void hps_msg_signal__last(struct kunit *test)
+{
+	struct fake_link *fake = start(test);
+	struct hps_link *link = fake->link;
+	struct hps_conn *conn = &link->conn;
+	struct hps_gather gather;
+	struct hps_buf buf = {};
+
+	fake_link_attach(fake);
+	conn->tx_unsent = 10;
+	KUNIT_EXPECT_FALSE(test, hps_msg_signal(link, &buf, 10));
+	buf.gather = &gather;
+	KUNIT_EXPECT_TRUE(test, hps_msg_signal(link, &buf, 10));
+	buf.gather = NULL;
+	conn->confirmed = false;
+	KUNIT_EXPECT_TRUE(test, hps_msg_signal(link, &buf, 10));
+	conn->confirmed = true;
+	conn->fin_queued = true;
+	KUNIT_EXPECT_TRUE(test, hps_msg_signal(link, &buf, 10));
+	conn->fin_queued = false;
+	conn->resetting = true;
+	KUNIT_EXPECT_TRUE(test, hps_msg_signal(link, &buf, 10));
+	conn->resetting = false;
+	conn->tx_unsent = 0;
 }
 
 static void hps_msg_post_wr__fails(struct kunit *test)
@@ -811,6 +846,7 @@ static struct kunit_case msg_cases[] = {
 	KUNIT_CASE(hps_msg_sent__several),
 	KUNIT_CASE(hps_msg_sent__error),
 	KUNIT_CASE(hps_msg_signal__each_reason),
+	KUNIT_CASE(hps_msg_signal__last),
 	KUNIT_CASE(hps_msg_post_wr__fails),
 	KUNIT_CASE(hps_msg_post__header),
 	KUNIT_CASE(hps_msg_post__inline),

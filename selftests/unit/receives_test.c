@@ -95,9 +95,10 @@ static void hps_receives_setup__mem_max_kb(struct kunit *test)
 	struct fake_link *fake = fake_link(test);
 	unsigned int max = hps_mem_max_kb;
 
-	hps_mem_max_kb = 9;
+	/* A user has half of it. */
+	hps_mem_max_kb = 19;
 	KUNIT_EXPECT_EQ(test, hps_receives_setup(fake->link, &fake->ibdev), -ENOMEM);
-	hps_mem_max_kb = 10;
+	hps_mem_max_kb = 20;
 	KUNIT_EXPECT_EQ(test, hps_receives_setup(fake->link, &fake->ibdev), 0);
 	hps_mem_max_kb = max;
 }
@@ -476,15 +477,22 @@ static void hps_receives_grow__waits_for_reader(struct kunit *test)
 	hps_receives_grow(&link->conn, sk);
 	KUNIT_EXPECT_NE(test, link->rx_wait, 0);
 	release_sock(sk);
+	/* It has just read. */
+	flush_delayed_work(&link->grow);
+	KUNIT_EXPECT_NE(test, link->rx_wait, 0);
+	/* And has not since. */
 	flush_delayed_work(&link->grow);
 	KUNIT_EXPECT_EQ(test, link->rx_wait, 0);
 	KUNIT_EXPECT_EQ(test, link->rx_size, 1024);
 	EXPECT_POSTED(test, fake);
-	/* Nor again for a while. */
+	/* Nor again, before it has read much more. */
 	link->rx_full = true;
-	link->rx_retry = jiffies + HZ;
 	grow(fake, sk);
 	KUNIT_EXPECT_EQ(test, link->rx_wait, 0);
+	link->rx_full = true;
+	link->rx_retry = 0;
+	grow(fake, sk);
+	KUNIT_EXPECT_NE(test, link->rx_wait, 0);
 }
 
 /* Small ones that come back when there are enough large ones are not needed any more. */
