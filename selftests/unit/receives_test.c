@@ -406,6 +406,7 @@ static struct fake_link *crowded(struct kunit *test, struct sock **sk)
 
 	*sk = fake_link_attach(fake);
 	(*sk)->sk_rcvbuf = 16 << 10;
+	(*sk)->sk_userlocks |= SOCK_RCVBUF_LOCK;
 	while (fake->link->credit.window != window) {
 		window = fake->link->credit.window;
 		/* The work that would grow is kept out until the peer has run dry. */
