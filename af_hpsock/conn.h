@@ -106,6 +106,7 @@ enum hps_urgent {
  * @corked: hold back what does not fill a message
  * @done_bytes: completed bytes the socket's accounts do not know of yet
  * @done_mem: memory of freed send buffers, likewise
+ * @done_rx: memory of receives that were replaced by larger ones, likewise
  * @timer: handshake, cork or orphan timer, holds a reference while pending
  * @probe: timer of probe.c, holds a reference while pending
  * @collect: work of fetch.c, holds a reference while queued
@@ -197,6 +198,7 @@ struct hps_conn {
 	u64 tx_urgent_at;
 	atomic_t done_bytes;
 	atomic_t done_mem;
+	atomic_t done_rx;
 
 	struct timer_list timer;
 	struct timer_list probe;

@@ -57,9 +57,11 @@ static void hps_receives_drop(struct hps_link *link, struct hps_buf *buf)
 	link->rx_reserved -= buf->size;
 }
 
+/* A larger one has come in its place, and is charged to the socket. */
 static void hps_receives_free(struct hps_link *link, struct hps_buf *buf)
 {
 	hps_receives_drop(link, buf);
+	atomic_add(buf->size, &link->conn.done_rx);
 	hps_share_give(link->share, buf->size);
 	hps_buf_free(buf);
 }
@@ -470,8 +472,8 @@ static bool hps_receives_plan(struct hps_link *link, u32 rcvbuf, bool reading,
 }
 
 /*
- * Allocate and charge what is planned, and do it; false without memory. The charge
- * for what is replaced stays: it leaves where the socket's lock is not to be had.
+ * Allocate and charge what is planned, and do it; false without memory. What is replaced
+ * is charged until it goes, as messages use it.
  */
 static bool hps_receives_enlarge(struct hps_link *link, struct sock *sk,
 				 u32 size, u32 window)

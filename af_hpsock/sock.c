@@ -274,6 +274,11 @@ void hps_sock_reap(struct sock *sk)
 	sk_wmem_queued_add(sk, -bytes);
 	/* Pairs with hps_poll_conn() and hps_send_wait(): one sees the other. */
 	smp_mb();
+	if (atomic_read(&conn->done_rx)) {
+		mem = atomic_xchg(&conn->done_rx, 0);
+		hsk->rx_charged -= mem;
+		sk_mem_uncharge(sk, mem);
+	}
 	if (sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags))
 		sk->sk_write_space(sk);
 }

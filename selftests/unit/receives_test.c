@@ -516,6 +516,10 @@ static void hps_receives_consumed__outgrown(struct kunit *test)
 	fake_read(fake);
 	KUNIT_EXPECT_EQ(test, link->rx_reserved, reserved - 1024);
 	EXPECT_POSTED(test, fake);
+	/* Nor charged, when the socket's lock has been free. */
+	lock_sock(sk);
+	release_sock(sk);
+	KUNIT_EXPECT_EQ(test, hps_sk(sk)->rx_charged, link->rx_reserved);
 }
 
 /* Nobody reads, but may want to see more of it. */
