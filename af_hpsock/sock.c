@@ -193,6 +193,17 @@ static void hps_sock_release_cb(struct sock *sk)
 		conn->ops->grow_later(conn);
 }
 
+/*
+ * Where memory was refused the core made the limit as small as what was queued then. There
+ * is memory again; TCP's limit grows again with what is acknowledged.
+ */
+static void hps_sock_restore_sndbuf(struct sock *sk)
+{
+	if (unlikely(sk->sk_sndbuf < hps_sysctl_wmem[1]) &&
+	    !(sk->sk_userlocks & SOCK_SNDBUF_LOCK) && !hps_memory_pressure)
+		WRITE_ONCE(sk->sk_sndbuf, hps_sysctl_wmem[1]);
+}
+
 /**
  * hps_sock_charge - charge memory to a socket and its cgroup
  * @sk: the socket
@@ -209,6 +220,8 @@ bool hps_sock_charge(struct sock *sk, u32 bytes, int kind)
 	if (missing > 0 && !__sk_mem_schedule(sk, missing, kind))
 		return false;
 	sk_mem_charge(sk, bytes);
+	if (kind == SK_MEM_SEND)
+		hps_sock_restore_sndbuf(sk);
 	return true;
 }
 
@@ -261,6 +274,11 @@ void hps_sock_reap(struct sock *sk)
 
 	if (!conn)
 		return;
+	if (atomic_read(&conn->done_rx)) {
+		mem = atomic_xchg(&conn->done_rx, 0);
+		hsk->rx_charged -= mem;
+		sk_mem_uncharge(sk, mem);
+	}
 	if (!atomic_read(&conn->done_bytes) && !atomic_read(&conn->done_mem))
 		return;
 	bytes = atomic_xchg(&conn->done_bytes, 0);
@@ -274,11 +292,6 @@ void hps_sock_reap(struct sock *sk)
 	sk_wmem_queued_add(sk, -bytes);
 	/* Pairs with hps_poll_conn() and hps_send_wait(): one sees the other. */
 	smp_mb();
-	if (atomic_read(&conn->done_rx)) {
-		mem = atomic_xchg(&conn->done_rx, 0);
-		hsk->rx_charged -= mem;
-		sk_mem_uncharge(sk, mem);
-	}
 	if (sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags))
 		sk->sk_write_space(sk);
 }
