@@ -46,6 +46,7 @@ static void hps_cancel_push(struct hps_link *link)
  */
 void hps_cancel_late(struct hps_link *link)
 {
+	lockdep_assert_held(&link->conn.lock);
 	if (unlikely(link->tx_cancel || link->rx_cancelled))
 		hps_cancel_push(link);
 }
@@ -106,6 +107,7 @@ void hps_cancel(struct hps_conn *conn)
 	struct hps_source *source;
 	u32 count = 0;
 
+	lockdep_assert_held(&conn->lock);
 	list_for_each_entry(source, &link->tx_sources, node)
 		count += source->lent->waited;
 	if (!count) {
@@ -131,6 +133,7 @@ int hps_cancel_acked(struct hps_link *link, u32 done)
 	u64 end = 0;
 	u32 bytes;
 
+	lockdep_assert_held(&link->conn.lock);
 	if (!link->tx_cancelling)
 		return -EPROTO;
 	list_for_each_entry_safe(source, next, &link->tx_sources, node) {
@@ -167,6 +170,7 @@ void hps_cancel_answer(struct hps_conn *conn, u32 done)
 {
 	struct hps_link *link = hps_link(conn);
 
+	lockdep_assert_held(&conn->lock);
 	link->rx_cancelled = true;
 	link->rx_cancel_done = done;
 	hps_cancel_push(link);

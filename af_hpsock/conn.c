@@ -178,6 +178,7 @@ void hps_conn_put(struct hps_conn *conn)
  */
 void hps_conn_arm(struct hps_conn *conn, unsigned long delay)
 {
+	lockdep_assert_held(&conn->lock);
 	if (!mod_timer(&conn->timer, jiffies + delay))
 		hps_conn_get(conn);
 }
@@ -229,6 +230,7 @@ void hps_conn_limit_opening(struct hps_conn *conn, unsigned long end)
  */
 void hps_conn_set_state(struct hps_conn *conn, int expected, u8 state)
 {
+	lockdep_assert_held(&conn->lock);
 	WARN_ONCE(!((1 << conn->state) & expected),
 		  "state %u to %u not expected\n", conn->state, state);
 	conn->state = state;
@@ -298,6 +300,7 @@ static void hps_conn_check_finished(struct hps_conn *conn)
  */
 void hps_conn_shut(struct hps_conn *conn, int err)
 {
+	lockdep_assert_held(&conn->lock);
 	if (conn->shut)
 		return;
 	conn->shut = true;
@@ -466,6 +469,7 @@ void hps_conn_established(struct hps_conn *conn)
 	struct sock *sk = conn->sk;
 	u8 defer;
 
+	lockdep_assert_held(&conn->lock);
 	if (conn->shut)
 		return;
 	hps_conn_set_state(conn, TCPF_SYN_SENT | TCPF_SYN_RECV,
@@ -572,6 +576,7 @@ int hps_conn_rx_data(struct hps_conn *conn, struct hps_buf *buf, bool tight,
 	u64 at = conn->rx_bytes;
 	bool here;
 
+	lockdep_assert_held(&conn->lock);
 	if (conn->fin_rcvd)
 		return -EPROTO;
 	if (conn->records && (urgent >= 0 || hps_record_arrive(conn, buf)))
@@ -630,6 +635,7 @@ int hps_conn_rx_data(struct hps_conn *conn, struct hps_buf *buf, bool tight,
  */
 int hps_conn_rx_urgent(struct hps_conn *conn, u32 ahead)
 {
+	lockdep_assert_held(&conn->lock);
 	if (conn->fin_rcvd || conn->records)
 		return -EPROTO;
 	if (!hps_conn_deaf(conn))
@@ -647,6 +653,7 @@ int hps_conn_rx_fin(struct hps_conn *conn)
 {
 	struct sock *sk = conn->sk;
 
+	lockdep_assert_held(&conn->lock);
 	if (conn->fin_rcvd)
 		return -EPROTO;
 	conn->fin_rcvd = true;
@@ -678,6 +685,7 @@ int hps_conn_rx_fin(struct hps_conn *conn)
  */
 int hps_conn_rx_finack(struct hps_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
 	if (!conn->fin_sent || conn->fin_acked)
 		return -EPROTO;
 	conn->fin_acked = true;
@@ -709,6 +717,7 @@ static void hps_conn_free_buf(struct hps_conn *conn, struct hps_buf *buf)
  */
 void hps_conn_tx_done(struct hps_conn *conn, struct hps_buf *buf, u32 len)
 {
+	lockdep_assert_held(&conn->lock);
 	buf->done += len;
 	conn->tx_unacked -= len;
 	conn->progress = jiffies;
@@ -749,6 +758,7 @@ void hps_conn_tx_done(struct hps_conn *conn, struct hps_buf *buf, u32 len)
  */
 void hps_conn_tx_cut(struct hps_conn *conn, struct hps_buf *buf)
 {
+	lockdep_assert_held(&conn->lock);
 	atomic_add(buf->end - buf->start, &conn->done_bytes);
 	buf->end = buf->start;
 	/* The first part may be under way still. */
@@ -765,6 +775,7 @@ void hps_conn_set_msg_max(struct hps_conn *conn, u32 max)
 {
 	struct hps_buf *buf, *next;
 
+	lockdep_assert_held(&conn->lock);
 	/* A writer looks at it without the lock. */
 	WRITE_ONCE(conn->tx_msg_max, max);
 	/* No message spans two buffers, so those of the old size would cut messages short. */
@@ -794,6 +805,7 @@ static void hps_conn_free_spares(struct hps_conn *conn)
  */
 void hps_conn_tx_advanced(struct hps_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
 	if (conn->shut)
 		return;
 	if (unlikely(!conn->confirmed))

@@ -81,6 +81,7 @@ static int hps_fetch_read(struct sock *sk, struct hps_conn *conn,
  */
 void hps_fetch_uncharge(struct hps_conn *conn, const struct hps_buf *buf)
 {
+	lockdep_assert_held(&conn->lock);
 	if (!conn->sk)
 		return;
 	hps_sk(conn->sk)->rx_charged -= buf->size;
@@ -378,6 +379,7 @@ void hps_fetch_init(struct hps_conn *conn)
  */
 void hps_fetch_expect(struct hps_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
 	hps_fetch_arm(conn, HPS_FETCH_PATIENCE);
 }
 
@@ -390,6 +392,7 @@ void hps_fetch_expect(struct hps_conn *conn)
  */
 void hps_fetch_back(struct hps_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
 	if (!mod_delayed_work(hps_program_wq, &conn->collect, 0))
 		hps_conn_get(conn);
 }

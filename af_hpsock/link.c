@@ -504,6 +504,7 @@ void hps_link_established(struct hps_link *link)
 	struct hps_conn *conn = &link->conn;
 	bool initiator = conn->state == TCP_SYN_SENT;
 
+	lockdep_assert_held(&link->conn.lock);
 	if (conn->shut || link->established)
 		return;
 	hps_msg_resize(link);

@@ -54,6 +54,7 @@ void hps_queue_ready(struct hps_conn *conn)
 	struct sock *listener = conn->listener;
 	struct hps_accept_queue *queue = &hps_sk(listener)->queue;
 
+	lockdep_assert_held(&conn->lock);
 	spin_lock(&queue->lock);
 	/* Not in a queue: the listener is closing and about to drop it. */
 	if (!list_empty(&conn->accept_node)) {
@@ -73,6 +74,7 @@ void hps_queue_remove(struct hps_conn *conn)
 	struct hps_accept_queue *queue = &hps_sk(conn->listener)->queue;
 	bool queued;
 
+	lockdep_assert_held(&conn->lock);
 	spin_lock(&queue->lock);
 	queued = !list_empty(&conn->accept_node);
 	if (queued) {

@@ -48,6 +48,7 @@ void hps_msg_error(struct hps_link *link, const struct ib_wc *wc)
 	struct hps_conn *conn = &link->conn;
 	int err = 0;
 
+	lockdep_assert_held(&link->conn.lock);
 	if (conn->shut)
 		return;
 	switch (wc->status) {
@@ -324,6 +325,7 @@ void hps_msg_resize(struct hps_link *link)
 	u32 max = min_t(u32, link->tx_size, HPS_TX_MAX) -
 		  sizeof(struct hps_hdr);
 
+	lockdep_assert_held(&link->conn.lock);
 	link->tx_resize = false;
 	if (link->conn.user_mss)
 		max = min_t(u32, max, link->conn.user_mss);
@@ -381,6 +383,7 @@ int hps_msg_send(struct hps_conn *conn, struct hps_buf *buf, u32 len,
 	struct hps_link *link = hps_link(conn);
 	int err;
 
+	lockdep_assert_held(&conn->lock);
 	if (!hps_msg_may_send(link, 1))
 		return -EAGAIN;
 	err = hps_msg_post(link, HPS_MSG_DATA, buf, len, urgent);
@@ -430,6 +433,7 @@ int hps_msg_offer(struct hps_conn *conn, struct hps_buf *buf)
 	struct hps_source *source = buf->source;
 	int err;
 
+	lockdep_assert_held(&conn->lock);
 	if (link->tx_offers == link->tx_offers_max || !hps_msg_may_send(link, 2))
 		return -EAGAIN;
 	if (link->keys_alone && !hps_msg_alone(link))
@@ -460,6 +464,7 @@ void hps_msg_revoke(struct hps_link *link)
 {
 	struct hps_source *source, *next;
 
+	lockdep_assert_held(&link->conn.lock);
 	list_for_each_entry_safe(source, next, &link->tx_read, node) {
 		struct ib_send_wr wr = {
 			.opcode = IB_WR_LOCAL_INV,
@@ -490,6 +495,7 @@ int hps_msg_urgent(struct hps_conn *conn, u32 ahead)
 	struct hps_link *link = hps_link(conn);
 	int err;
 
+	lockdep_assert_held(&conn->lock);
 	if (link->tx_waits)
 		return -EAGAIN;
 	link->tx_ahead = ahead;
@@ -509,6 +515,7 @@ int hps_msg_urgent(struct hps_conn *conn, u32 ahead)
  */
 int hps_msg_send_fin(struct hps_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
 	return hps_msg_control(hps_link(conn), HPS_MSG_FIN);
 }
 
@@ -520,6 +527,7 @@ int hps_msg_send_fin(struct hps_conn *conn)
  */
 int hps_msg_send_finack(struct hps_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
 	return hps_msg_control(hps_link(conn), HPS_MSG_FINACK);
 }
 
@@ -533,6 +541,7 @@ bool hps_msg_tx_idle(struct hps_conn *conn)
 {
 	struct hps_link *link = hps_link(conn);
 
+	lockdep_assert_held(&conn->lock);
 	return !link->sq_used;
 }
 
@@ -551,6 +560,7 @@ void hps_msg_probe(struct hps_conn *conn)
 	struct hps_link *link = hps_link(conn);
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE };
 
+	lockdep_assert_held(&conn->lock);
 	if (hps_msg_slots_free(link))
 		hps_msg_post_slot(link, &wr.wr, NULL, 0);
 }
@@ -561,6 +571,7 @@ void hps_msg_probe(struct hps_conn *conn)
  */
 void hps_msg_ask(struct hps_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
 	if (hps_link(conn)->unsignaled && !conn->shut)
 		hps_msg_probe(conn);
 }
@@ -595,6 +606,7 @@ int hps_msg_readdone(struct hps_link *link, u32 rkey)
 {
 	int err;
 
+	lockdep_assert_held(&link->conn.lock);
 	link->rx_read_total++;
 	link->rx_read_key = rkey;
 	err = hps_msg_control(link, HPS_MSG_READDONE);
@@ -611,6 +623,7 @@ int hps_msg_readdone(struct hps_link *link, u32 rkey)
  */
 int hps_msg_srccancel(struct hps_link *link)
 {
+	lockdep_assert_held(&link->conn.lock);
 	return hps_msg_control(link, HPS_MSG_SRCCANCEL);
 }
 
@@ -622,6 +635,7 @@ int hps_msg_srccancel(struct hps_link *link)
  */
 int hps_msg_cancelack(struct hps_link *link)
 {
+	lockdep_assert_held(&link->conn.lock);
 	return hps_msg_control(link, HPS_MSG_CANCELACK);
 }
 
@@ -685,6 +699,7 @@ void hps_msg_end(struct hps_link *link)
  */
 void hps_msg_credit(struct hps_link *link)
 {
+	lockdep_assert_held(&link->conn.lock);
 	if (unlikely(!list_empty(&link->rx_read)))
 		hps_receives_read(link);
 	hps_cancel_late(link);
@@ -710,6 +725,7 @@ void hps_msg_credit(struct hps_link *link)
  */
 void hps_msg_first(struct hps_link *link)
 {
+	lockdep_assert_held(&link->conn.lock);
 	hps_msg_control(link, HPS_MSG_CREDIT);
 }
 
@@ -753,6 +769,7 @@ int hps_msg_post_receive(struct hps_link *link, struct hps_buf *buf)
 	struct ib_recv_wr wr = {};
 	struct ib_sge sge;
 
+	lockdep_assert_held(&link->conn.lock);
 	sge.addr = buf->dma;
 	sge.length = buf->size;
 	sge.lkey = link->id->qp->pd->local_dma_lkey;
@@ -1012,6 +1029,7 @@ void hps_msg_rx(struct hps_link *link, struct hps_buf *buf)
 {
 	const struct hps_hdr *hdr = buf->data;
 
+	lockdep_assert_held(&link->conn.lock);
 	if (link->conn.reported ||
 	    (link->conn.shut && link->conn.err == EPROTO))
 		return;

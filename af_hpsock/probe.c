@@ -180,6 +180,7 @@ void hps_probe_init(struct hps_conn *conn)
  */
 void hps_probe_watch(struct hps_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
 	/* A probe or a message is under way, whose time goes on. */
 	if (!conn->ops->tx_idle(conn))
 		return;
@@ -198,6 +199,7 @@ void hps_probe_arm(struct hps_conn *conn)
 {
 	long wait = hps_probe_wait(conn);
 
+	lockdep_assert_held(&conn->lock);
 	if (wait >= 0 && !timer_reduce(&conn->probe, jiffies + wait))
 		hps_conn_get(conn);
 }

@@ -140,6 +140,7 @@ static void hps_receives_fill(struct hps_link *link, struct hps_buf *buf)
  */
 void hps_receives_again(struct hps_link *link, struct hps_buf *buf)
 {
+	lockdep_assert_held(&link->conn.lock);
 	if (link->conn.shut)
 		return;
 	buf = hps_receives_swap(link, buf);
@@ -162,6 +163,7 @@ static void hps_receives_plan_work(struct hps_link *link)
  */
 void hps_receives_hold(struct hps_link *link, const struct hps_buf *buf)
 {
+	lockdep_assert_held(&link->conn.lock);
 	link->rx_held++;
 	if (buf->end == buf->size && buf->size == link->rx_size &&
 	    buf->size < hps_tuned(&link->tuning, HPS_TUNE_BUF_SIZE))
@@ -181,6 +183,7 @@ void hps_receives_consumed(struct hps_conn *conn, struct hps_buf *buf)
 {
 	struct hps_link *link = hps_link(conn);
 
+	lockdep_assert_held(&conn->lock);
 	/* Teardown has come by: the link does not know the buffer any more. */
 	if (list_empty(&buf->all)) {
 		hps_buf_free(buf);
@@ -207,6 +210,7 @@ void hps_receives_read(struct hps_link *link)
 	const struct hps_srcavail *src;
 	struct hps_buf *buf, *next;
 
+	lockdep_assert_held(&link->conn.lock);
 	if (link->rx_telling)
 		return;
 	link->rx_telling = true;
@@ -636,6 +640,7 @@ void hps_receives_unmap(struct hps_link *link)
 {
 	struct hps_buf *buf, *next;
 
+	lockdep_assert_held(&link->conn.lock);
 	list_for_each_entry_safe(buf, next, &link->rx_spare, list)
 		list_del_init(&buf->list);
 	list_for_each_entry_safe(buf, next, &link->rx_read, list)

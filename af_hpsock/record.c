@@ -90,6 +90,7 @@ int hps_record_arrive(struct hps_conn *conn, const struct hps_buf *buf)
 	struct hps_framing *f = &conn->rx_framing;
 	u32 at = buf->start, n;
 
+	lockdep_assert_held(&conn->lock);
 	while (at != buf->end) {
 		n = buf->end - at;
 		if (f->have < sizeof(f->head)) {

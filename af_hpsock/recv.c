@@ -35,6 +35,7 @@ void hps_recv_take(struct hps_conn *conn, struct hps_buf *buf, u32 len)
 {
 	bool remote = buf->remote;
 
+	lockdep_assert_held(&conn->lock);
 	buf->start += len;
 	if (buf->start != buf->end)
 		return;
@@ -55,6 +56,7 @@ void hps_recv_take(struct hps_conn *conn, struct hps_buf *buf, u32 len)
  */
 void hps_recv_drop(struct hps_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
 	for (; conn->rx_drop; conn->rx_drop--) {
 		WRITE_ONCE(conn->rx_read, conn->rx_read + 1);
 		hps_recv_take(conn, list_first_entry(&conn->rxq, struct hps_buf,

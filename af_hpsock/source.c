@@ -181,6 +181,7 @@ void hps_source_revoked(struct hps_link *link, struct hps_source *source)
 {
 	struct hps_conn *conn = &link->conn;
 
+	lockdep_assert_held(&link->conn.lock);
 	ib_mr_pool_put(link->id->qp, &link->tx_mrs, source->mr);
 	source->mr = NULL;
 	if (!source->lent->waited)
@@ -202,6 +203,7 @@ int hps_source_read(struct hps_link *link, u32 total)
 {
 	struct hps_source *source;
 
+	lockdep_assert_held(&link->conn.lock);
 	if (total != link->tx_read_total + 1 || !link->tx_offers)
 		return -EPROTO;
 	link->tx_read_total++;

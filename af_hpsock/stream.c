@@ -82,6 +82,7 @@ static int hps_stream_push_data(struct hps_conn *conn)
  */
 void hps_stream_queued(struct hps_conn *conn, u32 len)
 {
+	lockdep_assert_held(&conn->lock);
 	if (!conn->tx_unsent && !conn->tx_unacked)
 		conn->progress = jiffies;
 	WRITE_ONCE(conn->tx_unsent, conn->tx_unsent + len);
@@ -96,6 +97,7 @@ void hps_stream_queued(struct hps_conn *conn, u32 len)
  */
 void hps_stream_push(struct hps_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
 	if (conn->shut || hps_conn_opening(conn))
 		return;
 	conn->tx_blocked = false;
@@ -122,6 +124,7 @@ void hps_stream_flush(struct hps_conn *conn)
 {
 	bool corked = conn->corked;
 
+	lockdep_assert_held(&conn->lock);
 	conn->corked = false;
 	hps_stream_push(conn);
 	conn->corked = corked;
@@ -133,6 +136,7 @@ void hps_stream_flush(struct hps_conn *conn)
  */
 void hps_stream_fin(struct hps_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
 	conn->fin_queued = true;
 	hps_conn_set_state(conn, TCPF_ESTABLISHED | TCPF_CLOSE_WAIT,
 			   conn->state == TCP_ESTABLISHED ? TCP_FIN_WAIT1 :

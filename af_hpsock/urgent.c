@@ -26,6 +26,7 @@
  */
 void hps_urgent_mark(struct hps_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
 	if (!conn->tx_unsent)
 		return;
 	conn->tx_urgent = true;
@@ -42,6 +43,7 @@ void hps_urgent_mark(struct hps_conn *conn)
  */
 int hps_urgent_offset(const struct hps_conn *conn, u32 len)
 {
+	lockdep_assert_held(&conn->lock);
 	if (!conn->tx_urgent || conn->tx_urgent_at - conn->tx_bytes >= len)
 		return -1;
 	return conn->tx_urgent_at - conn->tx_bytes;
@@ -53,6 +55,7 @@ int hps_urgent_offset(const struct hps_conn *conn, u32 len)
  */
 void hps_urgent_tell(struct hps_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
 	if (conn->tx_urgent && !conn->tx_urgent_told &&
 	    !conn->ops->urgent(conn, conn->tx_urgent_at - conn->tx_bytes))
 		conn->tx_urgent_told = true;
@@ -80,6 +83,7 @@ static void hps_urgent_signal(struct sock *sk)
  */
 void hps_urgent_expect(struct hps_conn *conn, u64 at)
 {
+	lockdep_assert_held(&conn->lock);
 	if (conn->rx_urgent && at <= conn->rx_urgent_at)
 		return;
 	if (conn->sk)
@@ -104,6 +108,7 @@ void hps_urgent_expect(struct hps_conn *conn, u64 at)
  */
 bool hps_urgent_arrive(struct hps_conn *conn, const u8 *data, u64 at, u32 len)
 {
+	lockdep_assert_held(&conn->lock);
 	if (conn->rx_urgent != HPS_URGENT_AHEAD ||
 	    conn->rx_urgent_at - at >= len)
 		return false;
@@ -120,6 +125,7 @@ bool hps_urgent_arrive(struct hps_conn *conn, const u8 *data, u64 at, u32 len)
  */
 void hps_urgent_read(struct hps_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
 	if (conn->rx_urgent && hps_conn_read_pos(conn) > conn->rx_urgent_at)
 		WRITE_ONCE(conn->rx_urgent, HPS_URGENT_NONE);
 }
@@ -157,6 +163,7 @@ u32 hps_urgent_inq(const struct sock *sk, const struct hps_conn *conn)
 	u64 ahead = conn->rx_urgent_at - hps_conn_read_pos(conn);
 	u32 avail = atomic_read(&conn->rx_avail);
 
+	lockdep_assert_held(&conn->lock);
 	if (!conn->rx_urgent || sock_flag(sk, SOCK_URGINLINE))
 		return avail;
 	return min_t(u64, ahead, avail);

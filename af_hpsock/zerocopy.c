@@ -26,6 +26,7 @@ void hps_zerocopy_queue(struct hps_conn *conn, struct hps_buf *buf)
 {
 	struct hps_buf *head = conn->tx_head;
 
+	lockdep_assert_held(&conn->lock);
 	/* From now on it may be sent, and freed. */
 	if (head) {
 		conn->tx_head = NULL;
@@ -69,6 +70,7 @@ void hps_zerocopy_advance(struct hps_conn *conn)
 {
 	struct hps_buf *buf, *next;
 
+	lockdep_assert_held(&conn->lock);
 	list_for_each_entry_safe(buf, next, &conn->tx_flight, list) {
 		if (!hps_buf_borrows(buf))
 			continue;
@@ -116,6 +118,7 @@ void hps_zerocopy_end(struct hps_conn *conn)
 {
 	struct hps_buf *buf, *next;
 
+	lockdep_assert_held(&conn->lock);
 	list_for_each_entry_safe(buf, next, &conn->tx_flight, list)
 		if (hps_buf_borrows(buf))
 			hps_zerocopy_done(conn, buf);

@@ -144,10 +144,10 @@ static void hps_msg_sent__several(struct kunit *test)
 	spin_unlock_bh(&conn->lock);
 	KUNIT_EXPECT_EQ(test, fake->link->sq_used, 4);
 	KUNIT_EXPECT_TRUE(test, fake->sends[3].signaled);
-	KUNIT_EXPECT_FALSE(test, hps_msg_tx_idle(conn));
+	KUNIT_EXPECT_FALSE(test, LOCKED(fake, hps_msg_tx_idle(conn)));
 	fake_sent(fake, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, conn->tx_unacked, 0);
-	KUNIT_EXPECT_TRUE(test, hps_msg_tx_idle(conn));
+	KUNIT_EXPECT_TRUE(test, LOCKED(fake, hps_msg_tx_idle(conn)));
 }
 
 static void hps_msg_sent__error(struct kunit *test)
@@ -158,7 +158,7 @@ static void hps_msg_sent__error(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send(fake, buf, 100, -1), 0);
 	fake_sent(fake, IB_WC_RETRY_EXC_ERR);
 	KUNIT_EXPECT_EQ(test, fake->link->conn.err, ETIMEDOUT);
-	KUNIT_EXPECT_TRUE(test, hps_msg_tx_idle(&fake->link->conn));
+	KUNIT_EXPECT_TRUE(test, LOCKED(fake, hps_msg_tx_idle(&fake->link->conn)));
 }
 
 /* Every so many, and when slots or credits are about to run out. */
@@ -290,7 +290,9 @@ static void hps_msg_resize__in_time(struct kunit *test)
 	fake_message(fake, HPS_MSG_BUFFERS, &buffers, sizeof(buffers));
 	KUNIT_EXPECT_EQ(test, conn->tx_msg_max, 65536 - sizeof(struct hps_hdr));
 	conn->user_mss = 500;
+	spin_lock_bh(&fake->link->conn.lock);
 	hps_msg_resize(fake->link);
+	spin_unlock_bh(&fake->link->conn.lock);
 	KUNIT_EXPECT_EQ(test, conn->tx_msg_max, 500);
 }
 
