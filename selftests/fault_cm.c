@@ -14,7 +14,6 @@
 
 FIXTURE(cm) {
 	struct hps t;
-	const char *dev;
 };
 
 FIXTURE_VARIANT(cm) {
@@ -23,24 +22,6 @@ FIXTURE_VARIANT(cm) {
 
 FIXTURE_VARIANT_ADD(cm, hpsock) { AF_INET };
 FIXTURE_VARIANT_ADD(cm, hpsock6) { AF_INET6 };
-
-/* A shell command: 0 if it succeeds. */
-static int run(const char *format, ...)
-{
-	char command[1024];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(command, sizeof(command), format, args);
-	va_end(args);
-	return system(command);
-}
-
-static int add_device(const char *dev)
-{
-	return run("rdma link show | grep -q '^link %s0/' || "
-		   "rdma link add %s0 type %s netdev v0", dev, dev, dev);
-}
 
 /* How often the two functions were delayed. */
 static void delayed(int count[2])
@@ -56,43 +37,24 @@ static void delayed(int count[2])
 	fclose(f);
 }
 
-/* A connection can be made again, which takes a moment after a device came. */
-static bool works_again(const struct hps *t)
-{
-	int64_t end = hps_now() + hps_deadline();
-	int c, s;
-
-	while (hps_pair(t, &c, &s)) {
-		close(c);
-		close(s);
-		if (hps_now() > end)
-			return false;
-		usleep(50000);
-	}
-	close(c);
-	close(s);
-	return true;
-}
-
 FIXTURE_SETUP(cm)
 {
 	hps_init(&self->t, true, variant->af);
-	self->dev = getenv("HPSOCK_DEV") ?: "rxe";
 	if (access("/sys/class/net/v1", F_OK) || !getenv("HPSOCK_DELAY_KO"))
 		SKIP(return, "not in a guest of vm/run");
 	if (access("/sys/kernel/debug/kprobes", F_OK))
 		SKIP(return, "no kprobes in this kernel");
-	ASSERT_EQ(0, add_device(self->dev));
+	ASSERT_EQ(0, hps_add_device(0));
 	/* Who resolves a route gets its answer late; who cancels that comes late, too. */
-	ASSERT_EQ(0, run("insmod $HPSOCK_DELAY_KO symbol=cma_work_handler,cma_cancel_operation "
+	ASSERT_EQ(0, hps_run("insmod $HPSOCK_DELAY_KO symbol=cma_work_handler,cma_cancel_operation "
 			 "us=30000,40000 arg=-1,1 value=0," RDMA_CM_ROUTE_QUERY));
-	ASSERT_TRUE(works_again(&self->t));
+	ASSERT_TRUE(hps_works_again(&self->t));
 }
 
 FIXTURE_TEARDOWN(cm)
 {
-	add_device(self->dev);
-	run("rmmod hpsock_delay 2>/dev/null");
+	hps_add_device(0);
+	hps_run("rmmod hpsock_delay 2>/dev/null");
 }
 
 /*
@@ -117,7 +79,7 @@ TEST_F_TIMEOUT(cm, removed_while_routed, 300 * hps_slow())
 		do
 			delayed(now);
 		while (now[0] == before[0] && hps_now() < end);
-		ASSERT_EQ(0, run("rdma link delete %s0", self->dev));
+		ASSERT_EQ(0, hps_remove_device(0));
 		for (i = 0; i < CONNECTS; i++) {
 			EXPECT_TRUE(hps_wait(c[i], POLLOUT) & POLLERR);
 			EXPECT_NE(0, hps_error(c[i]));
@@ -125,8 +87,8 @@ TEST_F_TIMEOUT(cm, removed_while_routed, 300 * hps_slow())
 		}
 		delayed(now);
 		hits += now[1] > before[1];
-		ASSERT_EQ(0, add_device(self->dev));
-		ASSERT_TRUE(works_again(&self->t));
+		ASSERT_EQ(0, hps_add_device(0));
+		ASSERT_TRUE(hps_works_again(&self->t));
 	}
 	EXPECT_EQ(runs, hits);
 }

@@ -10,7 +10,6 @@
 
 FIXTURE(fault) {
 	struct hps t;
-	const char *dev;	/* rxe or siw */
 	int lost;		/* what a silent peer is reported as */
 };
 
@@ -23,36 +22,13 @@ FIXTURE_VARIANT_ADD(fault, hpsock6) { AF_INET6 };
 
 static char buf[65536];
 
-/* A shell command: 0 if it succeeds. */
-static int run(const char *format, ...)
-{
-	char command[1024];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(command, sizeof(command), format, args);
-	va_end(args);
-	return system(command);
-}
-
-static int remove_device(const char *dev, int end)
-{
-	return run("rdma link delete %s%d", dev, end);
-}
-
-static int add_device(const char *dev, int end)
-{
-	return run("rdma link show | grep -q '^link %s%d/' || "
-		   "rdma link add %s%d type %s netdev v%d", dev, end, dev, end, dev, end);
-}
-
 /*
  * The wire and no more: RDMA need not even try on a link that is down. What comes
  * in finds no way, which needs nothing that a kernel may lack.
  */
 static int cut_wire(void)
 {
-	return run("ip -batch - <<END && ip -6 -batch - <<END6\n"
+	return hps_run("ip -batch - <<END && ip -6 -batch - <<END6\n"
 		   "rule add pref 0 iif v0 blackhole\n"
 		   "rule add pref 0 iif v1 blackhole\n"
 		   "END\n"
@@ -64,7 +40,7 @@ static int cut_wire(void)
 /* What cut_wire() did, undone with as few programs. */
 static int mend_wire(void)
 {
-	return run("ip -batch - <<END && ip -6 -batch - <<END6\n"
+	return hps_run("ip -batch - <<END && ip -6 -batch - <<END6\n"
 		   "rule del pref 0 iif v0\n"
 		   "rule del pref 0 iif v1\n"
 		   "END\n"
@@ -76,7 +52,7 @@ static int mend_wire(void)
 /* Cut or down, once or, by a test that was killed, more than once */
 static int restore_link(void)
 {
-	return run("while ip rule del pref 0 iif v0; do :; done 2>/dev/null;"
+	return hps_run("while ip rule del pref 0 iif v0; do :; done 2>/dev/null;"
 		   "while ip rule del pref 0 iif v1; do :; done 2>/dev/null;"
 		   "\"$HPSOCK_TOP\"/selftests/vm/net.sh up");
 }
@@ -103,7 +79,7 @@ static int64_t blink(void)
 
 static int load(void)
 {
-	return run("[ -d /sys/module/hpsock ] || insmod $HPSOCK_KO $HPSOCK_PARAMS");
+	return hps_run("[ -d /sys/module/hpsock ] || insmod $HPSOCK_KO $HPSOCK_PARAMS");
 }
 
 /* The last of a closed connection takes a moment. */
@@ -111,33 +87,11 @@ static bool unload(void)
 {
 	int64_t end = hps_now() + hps_deadline();
 
-	while (run("rmmod hpsock 2>/dev/null")) {
+	while (hps_run("rmmod hpsock 2>/dev/null")) {
 		if (hps_now() > end)
 			return false;
 		usleep(50000);
 	}
-	return true;
-}
-
-/* A connection can be made again, which takes a moment after a device came. */
-static bool works_again(const struct hps *t)
-{
-	int64_t end = hps_now() + hps_deadline();
-	int c, s;
-
-	while (hps_pair(t, &c, &s)) {
-		if (hps_now() > end) {
-			fprintf(stderr, "# no connection: %s\n", strerror(errno));
-			return false;
-		}
-		close(c);
-		close(s);
-		usleep(100000);
-	}
-	if (hps_push(c, 5000, 1000, 1) != 5000 || hps_pull(s, 5000, 1000, 1) != 5000)
-		return false;
-	close(c);
-	close(s);
 	return true;
 }
 
@@ -196,7 +150,7 @@ static int told(const struct hps_call *push, const struct hps_call *pull)
 }
 
 /* All that any of the tests takes away or sets, with the kernel's own defaults. */
-static void repair(const char *dev)
+static void repair(void)
 {
 	int end;
 
@@ -204,7 +158,7 @@ static void repair(const char *dev)
 	hps_set_number(SYN_RETRIES, 6);
 	hps_set_number(RETRIES, 15);
 	for (end = 0; end < 2; end++)
-		add_device(dev, end);
+		hps_add_device(end);
 	load();
 	hps_set_zcopy("auto");
 }
@@ -212,24 +166,23 @@ static void repair(const char *dev)
 FIXTURE_SETUP(fault)
 {
 	hps_init(&self->t, true, variant->af);
-	self->dev = getenv("HPSOCK_DEV") ?: "rxe";
 	self->lost = ETIMEDOUT;
 	if (access("/sys/class/net/v1", F_OK) || !getenv("HPSOCK_KO"))
 		SKIP(return, "not in a guest of vm/run");
 	/* The test before may have been killed. */
-	repair(self->dev);
-	if (!strcmp(self->dev, "siw")) {
+	repair();
+	if (hps_siw()) {
 		/* TCP below would try for a quarter of an hour, and does not say why it ended. */
 		self->lost = ECONNRESET;
 		ASSERT_EQ(0, hps_set_number(RETRIES, 5));
 	}
-	ASSERT_TRUE(works_again(&self->t));
+	ASSERT_TRUE(hps_works_again(&self->t));
 }
 
 /* Others run after this. */
 FIXTURE_TEARDOWN(fault)
 {
-	repair(self->dev);
+	repair();
 }
 
 TEST_F_TIMEOUT(fault, wire_cut, 150 * hps_slow())
@@ -255,7 +208,7 @@ TEST_F_TIMEOUT(fault, wire_cut, 150 * hps_slow())
 	EXPECT_ERRNO(EPIPE, send(c, "x", 1, MSG_NOSIGNAL));
 	EXPECT_EQ(0, recv(c, buf, 1, 0));
 	ASSERT_EQ(0, restore_link());
-	EXPECT_TRUE(works_again(&self->t));
+	EXPECT_TRUE(hps_works_again(&self->t));
 }
 
 /* A sender that only waits for its peer to read finds out, too. */
@@ -275,7 +228,7 @@ TEST_F_TIMEOUT(fault, wire_cut_while_full, 150 * hps_slow())
 	ASSERT_TRUE(ends(&push));
 	EXPECT_EQ(self->lost, push.err);
 	ASSERT_EQ(0, restore_link());
-	EXPECT_TRUE(works_again(&self->t));
+	EXPECT_TRUE(hps_works_again(&self->t));
 }
 
 /* And so does one that only waits, if it asked for that. */
@@ -379,7 +332,7 @@ TEST_F_TIMEOUT(fault, wire_cut_after_close, 150 * hps_slow())
 	ASSERT_OK(close(c[1]));
 	ASSERT_OK(hps_reset(s[0]));
 	ASSERT_OK(hps_reset(s[1]));
-	while (run("[ $(wc -l </proc/net/hpsock) -eq 1 ]") && hps_now() < end)
+	while (hps_run("[ $(wc -l </proc/net/hpsock) -eq 1 ]") && hps_now() < end)
 		usleep(100000);
 	EXPECT_LT(hps_now(), end);
 }
@@ -523,7 +476,7 @@ TEST_F_TIMEOUT(fault, link_down, 150 * hps_slow())
 	plan(call, c, s);
 	for (i = 0; i < 4; i++)
 		hps_start(&call[i]);
-	ASSERT_EQ(0, run("ip link set v1 down"));
+	ASSERT_EQ(0, hps_run("ip link set v1 down"));
 	for (i = 0; i < 4; i++) {
 		ASSERT_TRUE(ends(&call[i])) TH_LOG("call %d", i);
 		EXPECT_NE(EBADMSG, call[i].err);
@@ -555,11 +508,11 @@ TEST_F_TIMEOUT(fault, link_down, 150 * hps_slow())
 	EXPECT_GT(patience + hps_deadline(), hps_now() - begin);
 	close(c);
 	close(l);
-	for (i = 0; i < 2 && !strcmp(self->dev, "rxe"); i++) {
-		ASSERT_EQ(0, remove_device(self->dev, i));
-		ASSERT_EQ(0, add_device(self->dev, i));
+	for (i = 0; i < 2 && !hps_siw(); i++) {
+		ASSERT_EQ(0, hps_remove_device(i));
+		ASSERT_EQ(0, hps_add_device(i));
 	}
-	EXPECT_TRUE(works_again(&self->t));
+	EXPECT_TRUE(hps_works_again(&self->t));
 }
 
 /* With the wire cut the link is up, and nobody answers who connects. */
@@ -627,7 +580,7 @@ TEST_F_TIMEOUT(fault, device_removed, 150 * hps_slow())
 	c = hps_dial(&self->t, pending_at);
 	ASSERT_OK(c);
 
-	ASSERT_EQ(0, remove_device(self->dev, 1));
+	ASSERT_EQ(0, hps_remove_device(1));
 	for (i = 0; i < KINDS; i++) {
 		for (host = 0; host < 2; host++)
 			ASSERT_TRUE(ends(&call[i][host])) TH_LOG("call %d, host %d", i, host);
@@ -649,8 +602,8 @@ TEST_F_TIMEOUT(fault, device_removed, 150 * hps_slow())
 	/* Listeners are of no device: they go on with the next. */
 	hps_until_blocked(acc.tid);
 	EXPECT_FALSE(acc.done);
-	ASSERT_EQ(0, add_device(self->dev, 1));
-	EXPECT_TRUE(works_again(&self->t));
+	ASSERT_EQ(0, hps_add_device(1));
+	EXPECT_TRUE(hps_works_again(&self->t));
 	ASSERT_OK(hps_dial(&self->t, at));
 	ASSERT_TRUE(hps_done(&acc));
 	EXPECT_LE(0, acc.ret);
@@ -684,7 +637,7 @@ TEST_F_TIMEOUT(fault, device_removed_under_load, 300 * hps_slow())
 		for (i = 0; i < 16; i++)
 			hps_start(&call[i]);
 		ASSERT_TRUE(hps_until_stat("rx_msgs", carried + 200));
-		ASSERT_EQ(0, remove_device(self->dev, end));
+		ASSERT_EQ(0, hps_remove_device(end));
 		for (i = 0; i < 16; i++) {
 			ASSERT_TRUE(ends(&call[i])) TH_LOG("call %d", i);
 			EXPECT_NE(EBADMSG, call[i].err);
@@ -695,8 +648,8 @@ TEST_F_TIMEOUT(fault, device_removed_under_load, 300 * hps_slow())
 			close(call[i].fd);
 			close(call[i + 1].fd);
 		}
-		ASSERT_EQ(0, add_device(self->dev, end));
-		ASSERT_TRUE(works_again(&self->t));
+		ASSERT_EQ(0, hps_add_device(end));
+		ASSERT_TRUE(hps_works_again(&self->t));
 	}
 }
 
@@ -716,14 +669,14 @@ TEST_F_TIMEOUT(fault, device_removed_while_connecting, 150 * hps_slow())
 		c[i] = hps_dial_nb(&self->t, i % 2 ? at : hps_at(silent, 5000));
 		ASSERT_OK(c[i]);
 	}
-	ASSERT_EQ(0, remove_device(self->dev, 0));
+	ASSERT_EQ(0, hps_remove_device(0));
 	for (i = 0; i < 8; i++) {
 		EXPECT_TRUE(hps_wait(c[i], POLLOUT) & POLLERR);
 		EXPECT_NE(0, hps_error(c[i]));
 		close(c[i]);
 	}
-	ASSERT_EQ(0, add_device(self->dev, 0));
-	EXPECT_TRUE(works_again(&self->t));
+	ASSERT_EQ(0, hps_add_device(0));
+	EXPECT_TRUE(hps_works_again(&self->t));
 }
 
 /* Closed sockets that still had something to deliver do not hold a device. */
@@ -741,9 +694,9 @@ TEST_F_TIMEOUT(fault, device_removed_after_close, 150 * hps_slow())
 			ASSERT_OK(shutdown(c, SHUT_WR));
 		}
 	}
-	ASSERT_EQ(0, remove_device(self->dev, 0));
-	ASSERT_EQ(0, add_device(self->dev, 0));
-	EXPECT_TRUE(works_again(&self->t));
+	ASSERT_EQ(0, hps_remove_device(0));
+	ASSERT_EQ(0, hps_add_device(0));
+	EXPECT_TRUE(hps_works_again(&self->t));
 }
 
 TEST_F_TIMEOUT(fault, no_device, 150 * hps_slow())
@@ -752,7 +705,7 @@ TEST_F_TIMEOUT(fault, no_device, 150 * hps_slow())
 	int l, c, i;
 
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, remove_device(self->dev, i));
+		ASSERT_EQ(0, hps_remove_device(i));
 	}
 	/* Ports and listeners need none. */
 	l = hps_listen(&self->t, 4, &at);
@@ -761,29 +714,29 @@ TEST_F_TIMEOUT(fault, no_device, 150 * hps_slow())
 	ASSERT_OK(c);
 	EXPECT_ERRNO(ENETUNREACH, hps_connect(c, at));
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, add_device(self->dev, i));
+		ASSERT_EQ(0, hps_add_device(i));
 	}
-	EXPECT_TRUE(works_again(&self->t));
+	EXPECT_TRUE(hps_works_again(&self->t));
 	EXPECT_OK(hps_connect(c, at));
 	EXPECT_OK(hps_accept(l));
 }
 
 TEST_F_TIMEOUT(fault, driver_unloaded, 150 * hps_slow())
 {
-	const char *driver = strcmp(self->dev, "rxe") ? self->dev : "rdma_rxe";
+	const char *driver = hps_siw() ? "siw" : "rdma_rxe";
 	struct hps_call call[2] = {
 		{ .fn = hps_recv_call, .buf = buf, .len = 10 },
 		{ .fn = push_call, .arg = 1 },
 	};
 	int i, other;
 
-	if (run("grep -q '^%s ' /proc/modules", driver))
+	if (hps_run("grep -q '^%s ' /proc/modules", driver))
 		SKIP(return, "%s is built in", driver);
 	ASSERT_OK(hps_pair(&self->t, &call[0].fd, &other));
 	ASSERT_OK(hps_pair(&self->t, &other, &call[1].fd));
 	for (i = 0; i < 2; i++)
 		hps_block(&call[i]);
-	ASSERT_EQ(0, run("rmmod %s", driver));
+	ASSERT_EQ(0, hps_run("rmmod %s", driver));
 	for (i = 0; i < 2; i++) {
 		ASSERT_TRUE(ends(&call[i])) TH_LOG("call %d", i);
 		/* As the other end's device may have been the first. */
@@ -791,11 +744,11 @@ TEST_F_TIMEOUT(fault, driver_unloaded, 150 * hps_slow())
 			TH_LOG("%s", strerrorname_np(call[i].err));
 		}
 	}
-	ASSERT_EQ(0, run("modprobe %s", driver));
+	ASSERT_EQ(0, hps_run("modprobe %s", driver));
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, add_device(self->dev, i));
+		ASSERT_EQ(0, hps_add_device(i));
 	}
-	EXPECT_TRUE(works_again(&self->t));
+	EXPECT_TRUE(hps_works_again(&self->t));
 }
 
 TEST_F_TIMEOUT(fault, unload, 150 * hps_slow())
@@ -810,7 +763,7 @@ TEST_F_TIMEOUT(fault, unload, 150 * hps_slow())
 	/* Each of them by itself keeps the module. */
 	for (i = 0; i < 5; i++) {
 		ASSERT_OK(fd[i]);
-		EXPECT_NE(0, run("rmmod hpsock 2>/dev/null"));
+		EXPECT_NE(0, hps_run("rmmod hpsock 2>/dev/null"));
 		ASSERT_OK(close(fd[i]));
 	}
 	ASSERT_TRUE(unload());
@@ -820,7 +773,7 @@ TEST_F_TIMEOUT(fault, unload, 150 * hps_slow())
 		ASSERT_TRUE(unload());
 	}
 	ASSERT_EQ(0, load());
-	EXPECT_TRUE(works_again(&self->t));
+	EXPECT_TRUE(hps_works_again(&self->t));
 }
 
 /* A closed socket with data to deliver keeps the module until it is delivered. */
@@ -833,13 +786,13 @@ TEST_F_TIMEOUT(fault, unload_after_close, 150 * hps_slow())
 	sent = hps_stuff(c, 0, 1);
 	ASSERT_LT(0, sent);
 	ASSERT_OK(close(c));
-	EXPECT_NE(0, run("rmmod hpsock 2>/dev/null"));
+	EXPECT_NE(0, hps_run("rmmod hpsock 2>/dev/null"));
 	EXPECT_EQ(sent, hps_pull(s, INT64_MAX, 65536, 1));
 	EXPECT_EQ(0, errno);
 	ASSERT_OK(close(s));
 	ASSERT_TRUE(unload());
 	ASSERT_EQ(0, load());
-	EXPECT_TRUE(works_again(&self->t));
+	EXPECT_TRUE(hps_works_again(&self->t));
 }
 
 TEST_HARNESS_MAIN

@@ -11,22 +11,11 @@
 
 HPS_FIXTURE(netns)
 
-static int run(const char *format, ...)
-{
-	char command[1024];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(command, sizeof(command), format, args);
-	va_end(args);
-	return system(command);
-}
-
 /* In the child: a namespace of its own, with our addresses. */
 static void enter(void)
 {
 	if (unshare(CLONE_NEWNET) ||
-	    run("ip link set lo up; ip link add n0 type veth peer name n1 && "
+	    hps_run("ip link set lo up; ip link add n0 type veth peer name n1 && "
 		"ip link set n0 up && ip link set n1 up && "
 		"ip addr add 10.3.0.1/24 dev n0 && ip addr add 10.3.0.2/24 dev n1 && "
 		"ip -6 addr add fd03::1/64 dev n0 nodad && "
@@ -61,7 +50,7 @@ static void in_namespace(struct __test_metadata *_metadata, struct hps *t, bool 
 
 	if (geteuid())
 		SKIP(return, "needs root");
-	run("ip link del hpsns 2>/dev/null");
+	hps_run("ip link del hpsns 2>/dev/null");
 	ASSERT_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, p));
 	pid = hps_fork();
 	ASSERT_OK(pid);
@@ -69,7 +58,7 @@ static void in_namespace(struct __test_metadata *_metadata, struct hps *t, bool 
 		close(p[0]);
 		enter();
 		/* One end here, the other where we came from */
-		run("ip link add in0 type veth peer name hpsns netns %d", getppid());
+		hps_run("ip link add in0 type veth peer name hpsns netns %d", getppid());
 		fn(t);
 		/* Then end when told to. */
 		if (write(p[1], "g", 1) != 1 || read(p[1], &byte, 1) != 1)
@@ -225,7 +214,7 @@ static void make_refused(const struct hps *t)
 {
 	int c = hps_client(t, 0), l = hps_bound(t, 0, t->b);
 
-	check(!run("rdma link add hpsn0 type %s netdev n0 && "
+	check(!hps_run("rdma link add hpsn0 type %s netdev n0 && "
 		   "rdma link add hpsn1 type %s netdev n1", getenv("HPSOCK_DEV"),
 		   getenv("HPSOCK_DEV")));
 	/* Soft-iWARP takes devices of two namespaces with one index for the same. */
@@ -238,7 +227,7 @@ TEST_F_TIMEOUT(netns, connected, 200 * hps_slow())
 	in_namespace(_metadata, &self->t, true,
 		     self->t.rdma ? make_refused : make_connections);
 	if (self->t.rdma)
-		run("rdma link delete hpsn0 2>/dev/null; rdma link delete hpsn1 2>/dev/null");
+		hps_run("rdma link delete hpsn0 2>/dev/null; rdma link delete hpsn1 2>/dev/null");
 }
 
 TEST_HARNESS_MAIN

@@ -17,7 +17,6 @@
 
 FIXTURE(program) {
 	struct hps t;
-	const char *dev;
 	int uffd;
 	char *missing;		/* a page that nobody brings in */
 };
@@ -28,24 +27,6 @@ FIXTURE_VARIANT(program) {
 
 FIXTURE_VARIANT_ADD(program, hpsock) { AF_INET };
 
-/* A shell command: 0 if it succeeds. */
-static int run(const char *format, ...)
-{
-	char command[1024];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(command, sizeof(command), format, args);
-	va_end(args);
-	return system(command);
-}
-
-static int add_device(const char *dev)
-{
-	return run("rdma link show | grep -q '^link %s0/' || "
-		   "rdma link add %s0 type %s netdev v0", dev, dev, dev);
-}
-
 FIXTURE_SETUP(program)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -53,7 +34,6 @@ FIXTURE_SETUP(program)
 	struct rlimit files = { 4096, 4096 };
 
 	hps_init(&self->t, true, variant->af);
-	self->dev = getenv("HPSOCK_DEV") ?: "rxe";
 	self->uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
 	if (self->uffd < 0 && errno == ENOSYS)
 		SKIP(return, "no userfaultfd in this kernel");
@@ -64,12 +44,12 @@ FIXTURE_SETUP(program)
 	reg.range.len = PAGE;
 	ASSERT_OK(ioctl(self->uffd, UFFDIO_REGISTER, &reg));
 	ASSERT_OK(setrlimit(RLIMIT_NOFILE, &files));
-	ASSERT_EQ(0, add_device(self->dev));
+	ASSERT_EQ(0, hps_add_device(0));
 }
 
 FIXTURE_TEARDOWN(program)
 {
-	add_device(self->dev);
+	hps_add_device(0);
 }
 
 /*
@@ -97,7 +77,7 @@ TEST_F_TIMEOUT(program, holds_up_nobody, 120 * hps_slow())
 	EXPECT_EQ(5000, hps_pull(s, 5000, 5000, 1));
 	close(c);
 	EXPECT_EQ(0, hps_pull(s, 1, 1, 1));
-	ASSERT_EQ(0, run("rdma link delete %s0", self->dev));
+	ASSERT_EQ(0, hps_remove_device(0));
 	/* They get their page now; whether it still went anywhere is not known to them. */
 	close(self->uffd);
 	for (i = 0; i < HELD; i++) {

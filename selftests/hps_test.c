@@ -1053,3 +1053,58 @@ void *hps_unmapped(void)
 {
 	return (void *)8;
 }
+
+/* A shell command: 0 if it succeeds. */
+int hps_run(const char *format, ...)
+{
+	char command[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(command, sizeof(command), format, args);
+	va_end(args);
+	return system(command);
+}
+
+/* The kind of device, with which its name begins: rxe or siw. */
+const char *hps_dev(void)
+{
+	return getenv("HPSOCK_DEV") ?: "rxe";
+}
+
+int hps_remove_device(int end)
+{
+	return hps_run("rdma link delete %s%d", hps_dev(), end);
+}
+
+/* Unless it is there. */
+int hps_add_device(int end)
+{
+	const char *dev = hps_dev();
+
+	return hps_run("rdma link show | grep -q '^link %s%d/' || "
+		       "rdma link add %s%d type %s netdev v%d",
+		       dev, end, dev, end, dev, end);
+}
+
+/* A connection can be made again, which takes a moment after a device came. */
+bool hps_works_again(const struct hps *t)
+{
+	int64_t end = hps_now() + hps_deadline();
+	int c, s;
+
+	while (hps_pair(t, &c, &s)) {
+		if (hps_now() > end) {
+			fprintf(stderr, "# no connection: %s\n", strerror(errno));
+			return false;
+		}
+		close(c);
+		close(s);
+		usleep(100000);
+	}
+	if (hps_push(c, 5000, 1000, 1) != 5000 || hps_pull(s, 5000, 1000, 1) != 5000)
+		return false;
+	close(c);
+	close(s);
+	return true;
+}

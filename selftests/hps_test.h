@@ -21,6 +21,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -139,6 +140,13 @@ bool hps_completed(const struct hps *t, int fd, uint32_t from, uint32_t last);
 /* Memory: a program's own, and where there is none */
 void *hps_memory(size_t len);
 void *hps_unmapped(void);
+
+/* The machine: shell commands, which give their status, and RDMA devices of the two ends */
+int hps_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *hps_dev(void);
+int hps_remove_device(int end);
+int hps_add_device(int end);
+bool hps_works_again(const struct hps *t);
 
 /* Children and signals */
 pid_t hps_fork(void);
