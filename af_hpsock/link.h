@@ -55,6 +55,7 @@ struct hps_slot {
  * @rx_settled: there is no more to grow to
  * @rx_wait: with no more credits and unread buffers than so many, larger ones can
  *	be had; until then no more are granted. 0: not so
+ * @rx_cramped: the peer ran dry when there was no more to grow to within SO_RCVBUF
  * @rx_lately: a reader that is waited for has read since that was last looked at
  * @rx_retry: a reader was waited for in vain, and is not again before this place in the
  *	stream
@@ -137,6 +138,7 @@ struct hps_link {
 	bool rx_full;
 	bool rx_settled;
 	bool rx_lately;
+	bool rx_cramped;
 	bool rx_tell;
 	bool tx_resize;
 	bool tx_waits;

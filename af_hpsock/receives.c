@@ -467,6 +467,7 @@ static bool hps_receives_plan(struct hps_link *link, u32 rcvbuf, bool reading,
 		return true;
 	/* Not again before there is another reason, which a reader looks for. */
 	if (!link->rx_wait) {
+		link->rx_cramped |= credit->dry && link->rx_settled;
 		link->rx_full = false;
 		credit->dry = false;
 	}
@@ -511,17 +512,26 @@ static bool hps_receives_enlarge(struct hps_link *link, struct sock *sk,
 }
 
 /*
- * Is SO_RCVBUF in the way? There is no more to grow to, and the peer ran dry although
- * its data is read as it comes: not so if most of it is unread, as then it would only
- * wait here instead of there.
+ * Is it time for a larger SO_RCVBUF? The peer ran dry when there was no more to grow to,
+ * and what it had sent by then has been read for the most part. So a program that stays
+ * behind gets no more, whose data would only wait here instead of there. A snapshot,
+ * where the connection is not locked.
  */
 static bool hps_receives_cramped(const struct hps_link *link)
 {
 	const struct hps_credit *credit = &link->credit;
 
-	return credit->dry && link->rx_settled && !link->rx_wait &&
-	       credit->window < credit->window_max &&
-	       link->rx_held <= credit->window / 2;
+	return READ_ONCE(link->rx_cramped) &&
+	       READ_ONCE(link->rx_held) <= READ_ONCE(credit->window) / 2;
+}
+
+/* Growth then begins anew; the socket and the connection are locked. */
+static void hps_receives_widen(struct hps_link *link, struct sock *sk)
+{
+	link->rx_cramped = false;
+	if (link->credit.window < link->credit.window_max &&
+	    hps_sock_grow_rcvbuf(sk))
+		link->credit.dry = true;
 }
 
 static void hps_receives_more(struct hps_link *link, struct sock *sk, bool reading)
@@ -532,7 +542,7 @@ static void hps_receives_more(struct hps_link *link, struct sock *sk, bool readi
 
 	spin_lock_bh(&conn->lock);
 	if (reading && hps_receives_cramped(link))
-		hps_sock_grow_rcvbuf(sk);
+		hps_receives_widen(link, sk);
 	grow = hps_receives_plan(link, hps_sock_rcv_limit(sk), reading, &size,
 				 &window);
 	spin_unlock_bh(&conn->lock);
@@ -559,7 +569,7 @@ void hps_receives_grow(struct hps_conn *conn, struct sock *sk)
 	struct hps_link *link = hps_link(conn);
 
 	if (READ_ONCE(link->rx_full) || READ_ONCE(link->credit.dry) ||
-	    READ_ONCE(link->rx_wait))
+	    READ_ONCE(link->rx_wait) || hps_receives_cramped(link))
 		hps_receives_more(link, sk, true);
 }
 

@@ -248,15 +248,18 @@ void hps_sock_grow_sndbuf(struct sock *sk)
  * program has chosen, nor where net.ipv4.tcp_moderate_rcvbuf is 0 or memory short.
  *
  * Context: any.
+ * Return: true if it has become larger.
  */
-void hps_sock_grow_rcvbuf(struct sock *sk)
+bool hps_sock_grow_rcvbuf(struct sock *sk)
 {
 	int more = min(sk->sk_rcvbuf * 2, hps_sysctl_rmem[2]);
 
-	if (!(sk->sk_userlocks & SOCK_RCVBUF_LOCK) && sk->sk_rcvbuf < more &&
-	    READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_moderate_rcvbuf) &&
-	    !sk_under_memory_pressure(sk))
-		WRITE_ONCE(sk->sk_rcvbuf, more);
+	if (sk->sk_userlocks & SOCK_RCVBUF_LOCK || sk->sk_rcvbuf >= more ||
+	    !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_moderate_rcvbuf) ||
+	    sk_under_memory_pressure(sk))
+		return false;
+	WRITE_ONCE(sk->sk_rcvbuf, more);
+	return true;
 }
 
 /**

@@ -173,7 +173,7 @@ void hps_sock_set_peer(struct sock *sk, const struct hps_addr *addr);
 bool hps_sock_own(struct sock *sk, u8 later);
 bool hps_sock_charge(struct sock *sk, u32 bytes, int kind);
 void hps_sock_grow_sndbuf(struct sock *sk);
-void hps_sock_grow_rcvbuf(struct sock *sk);
+bool hps_sock_grow_rcvbuf(struct sock *sk);
 void hps_sock_reap(struct sock *sk);
 void hps_sock_reap_soon(struct sock *sk, const struct hps_conn *conn);
 int hps_sock_register(void);

@@ -381,6 +381,7 @@ static void hps_receives_grow__rcvbuf(struct kunit *test)
 	u32 n;
 
 	sk->sk_rcvbuf = 4096;
+	sk->sk_userlocks |= SOCK_RCVBUF_LOCK;
 	lock_sock(sk);
 	for (n = 0; n < 3; n++)
 		fake_data(fake, 0);
@@ -395,11 +396,8 @@ static void hps_receives_grow__rcvbuf(struct kunit *test)
 	EXPECT_POSTED(test, fake);
 }
 
-/*
- * With credits for as many small ones as fill SO_RCVBUF, of which fewer large ones would
- * find room; it has filled one, which is not read.
- */
-static struct fake_link *crowded(struct kunit *test, struct sock **sk)
+/* With credits for as many small ones as fill SO_RCVBUF, which is 16 KiB; all are read. */
+static struct fake_link *settled(struct kunit *test, struct sock **sk)
 {
 	struct fake_link *fake = start(test);
 	u32 window = 0, n;
@@ -422,6 +420,38 @@ static struct fake_link *crowded(struct kunit *test, struct sock **sk)
 	}
 	KUNIT_EXPECT_EQ(test, window, 16);
 	EXPECT_POSTED(test, fake);
+	return fake;
+}
+
+/* Whoever has read half of what the peer sent until it ran dry gets a larger SO_RCVBUF. */
+static void hps_receives_grow__widens(struct kunit *test)
+{
+	struct sock *sk;
+	struct fake_link *fake = settled(test, &sk);
+
+	sk->sk_userlocks &= ~SOCK_RCVBUF_LOCK;
+	fake->link->rx_cramped = false;
+	lock_sock(sk);
+	while (!hps_credit_dry(&fake->link->credit))
+		fake_data(fake, SMALL);
+	fake_read(fake);
+	release_sock(sk);
+	KUNIT_ASSERT_EQ(test, fake->link->rx_held, 15);
+	grow(fake, sk);
+	KUNIT_EXPECT_EQ(test, sk->sk_rcvbuf, 16 << 10);
+	while (fake->link->rx_held > 8)
+		fake_read(fake);
+	grow(fake, sk);
+	KUNIT_EXPECT_EQ(test, sk->sk_rcvbuf, 32 << 10);
+	KUNIT_EXPECT_EQ(test, fake->link->credit.window, 32);
+	EXPECT_POSTED(test, fake);
+}
+
+/* And one large one of which fewer would find room is filled, which is not read. */
+static struct fake_link *crowded(struct kunit *test, struct sock **sk)
+{
+	struct fake_link *fake = settled(test, sk);
+
 	lock_sock(*sk);
 	fake_data(fake, 0);
 	release_sock(*sk);
@@ -636,6 +666,7 @@ static struct kunit_case receives_cases[] = {
 	KUNIT_CASE(hps_receives_grow__no_memory),
 	KUNIT_CASE(hps_receives_grow__shut),
 	KUNIT_CASE(hps_receives_grow__rcvbuf),
+	KUNIT_CASE(hps_receives_grow__widens),
 	KUNIT_CASE(hps_receives_grow__waits_for_credits),
 	KUNIT_CASE(hps_receives_grow__waits_for_reader),
 	KUNIT_CASE(hps_receives_consumed__outgrown),
