@@ -49,8 +49,10 @@ FIXTURE_VARIANT_ADD(protect, small) { SMALL_PAGES };
 FIXTURE_VARIANT_ADD(protect, huge) { HUGE_PAGES };
 FIXTURE_VARIANT_ADD(protect, file) { A_FILE };
 
+/* Now: each processor adds what it has counted to the sum now and then, or when told to. */
 static long pins(void)
 {
+	hps_number("/proc/sys/vm/stat_refresh", 0);
 	return hps_field("/proc/vmstat", "nr_foll_pin_acquired") -
 	       hps_field("/proc/vmstat", "nr_foll_pin_released");
 }
