@@ -586,8 +586,9 @@ static void hps_msg_ask_late(struct timer_list *t)
 	if (!link->unsignaled || conn->shut) {
 		/* Somebody else did. */
 	} else if (time_before(jiffies, conn->tx_last + HPS_ASK_DELAY)) {
-		mod_timer(&link->ask_timer, conn->tx_last + HPS_ASK_DELAY);
-		hps_conn_get(conn);
+		/* Somebody may have armed it while this waited for the lock. */
+		if (!mod_timer(&link->ask_timer, conn->tx_last + HPS_ASK_DELAY))
+			hps_conn_get(conn);
 	} else {
 		hps_msg_ask(conn);
 	}
