@@ -29,6 +29,7 @@
  * disconnected is still to be read.
  */
 #include <linux/slab.h>
+#include <rdma/ib_addr.h>
 
 #include "cm.h"
 #include "compat_verbs.h"
@@ -130,8 +131,14 @@ static void hps_link_teardown(struct work_struct *work)
 		hps_source_end(link);
 		rdma_destroy_qp(link->id);
 	}
-	if (link->id)
+	if (link->id) {
+		/*
+		 * A device that goes while the address is asked for has rdma_cm cancel
+		 * the request, which may not have been made yet, and forget of it.
+		 */
+		rdma_addr_cancel(&link->id->route.addr.dev_addr);
 		rdma_destroy_id(link->id);
+	}
 	link->id = NULL;
 	if (link->cq)
 		ib_cq_pool_put(link->cq, link->nr_cqe);
