@@ -29,7 +29,6 @@
  * disconnected is still to be read.
  */
 #include <linux/slab.h>
-#include <rdma/ib_addr.h>
 
 #include "cm.h"
 #include "compat_verbs.h"
