@@ -79,8 +79,12 @@ static struct hps_buf *hps_recv_next(struct hps_conn *conn,
 		if (atomic_read_acquire(&conn->rx_avail))
 			return list_first_entry(&conn->rxq, struct hps_buf,
 						list);
-		/* Only what is lost is there without counting. */
-		if (!READ_ONCE(conn->rx_lost))
+		/*
+		 * What is there without counting is lost, or just being counted. Of a
+		 * stream that comes too late for this call, but the end of a record is
+		 * counted first, and who saw that one does not wait for its bytes.
+		 */
+		if (!conn->records && !READ_ONCE(conn->rx_lost))
 			return NULL;
 	}
 
