@@ -1001,9 +1001,17 @@ void hps_block(struct hps_call *call)
 /* Interrupt a call that waits by SIGUSR1, and wait until the signal was handled. */
 void hps_interrupt(struct hps_call *call)
 {
+	int64_t end = hps_now() + hps_deadline();
+
 	pthread_kill(call->thread, SIGUSR1);
-	while (!hps_caught())
+	while (!hps_caught()) {
+		if (hps_now() > end) {
+			fprintf(stderr, "# thread %d should be interrupted, which is over\n",
+				call->tid);
+			abort();
+		}
 		usleep(1000);
+	}
 }
 
 /* Wait for its end. */
