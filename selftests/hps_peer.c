@@ -196,6 +196,15 @@ int peer_connect(struct peer *peer, struct hps_addr from, struct hps_addr to,
 	return -1;
 }
 
+/*
+ * Was it rejected for this reason? Soft-iWARP does not read what comes in one segment with
+ * the end of the stream, so there it may be that no reason was heard of.
+ */
+bool peer_told(const struct peer *peer, int reason)
+{
+	return peer->reason == reason || (peer->reason < 0 && hps_siw());
+}
+
 /* Connect to a listening socket with the hello in peer->hello. */
 int peer_dial(struct peer *peer, const struct hps *t, const struct hps_addr *at)
 {

@@ -51,6 +51,7 @@ int peer_service_port(void);
 void peer_hello(struct peer *peer, int src_port, int dst_port);
 int peer_connect(struct peer *peer, struct hps_addr from, struct hps_addr to,
 		 const void *hello, size_t len);
+bool peer_told(const struct peer *peer, int reason);
 int peer_dial(struct peer *peer, const struct hps *t, const struct hps_addr *at);
 int peer_dial_half(struct peer *peer, const struct hps *t, const struct hps_addr *at);
 int peer_listen(struct peer *peer, struct hps_addr at);

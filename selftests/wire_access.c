@@ -305,7 +305,7 @@ TEST_F(access, source_port_claimed)
 	for (port = 700; port < 1024; port += 323) {
 		peer_hello(peer, port, hps_port(&at));
 		EXPECT_ERRNO(ECONNREFUSED, peer_dial(peer, &self->t, &at));
-		EXPECT_EQ(HPS_REJ_INVALID, peer->reason);
+		EXPECT_TRUE(peer_told(peer, HPS_REJ_INVALID));
 		peer_free(peer);
 	}
 	/* It has one, but not this. */
