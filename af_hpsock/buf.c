@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that a device can reach: mapped once when allocated, so that a message
- * costs a cache synchronisation at most.
+ * Bytes of a stream, on their way: where they are, and what that takes.
+ *
+ * A transport embeds a buffer, as the first member, in what it has to know of it: see
+ * dma.c. Nobody else looks behind it.
  */
+#include <linux/gfp.h>
+#include <linux/mm.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
 #include <linux/uio.h>
 
 #include "buf.h"
 #include "mem.h"
-#include "source.h"
 
 /* What the allocator has set aside for it. */
 static size_t hps_buf_memory(const struct hps_buf *buf)
@@ -20,11 +23,11 @@ static size_t hps_buf_memory(const struct hps_buf *buf)
 			     PAGE_SIZE << get_order(buf->size));
 }
 
-static void *hps_buf_data(const struct hps_buf *buf, gfp_t gfp)
+static void *hps_buf_data(u32 size, gfp_t gfp)
 {
-	if (buf->size < PAGE_SIZE)
-		return kmalloc(buf->size, gfp);
-	return (void *)__get_free_pages(gfp | __GFP_COMP, get_order(buf->size));
+	if (size < PAGE_SIZE)
+		return kmalloc(size, gfp);
+	return (void *)__get_free_pages(gfp | __GFP_COMP, get_order(size));
 }
 
 static void hps_buf_free_data(struct hps_buf *buf)
@@ -37,63 +40,64 @@ static void hps_buf_free_data(struct hps_buf *buf)
 		free_pages((unsigned long)buf->data, get_order(buf->size));
 }
 
-static struct hps_buf *hps_buf_new(u32 size, gfp_t gfp)
+static struct hps_buf *hps_buf_alloc(size_t object, u32 size, void *data,
+				     gfp_t gfp)
 {
-	struct hps_buf *buf = kzalloc(sizeof(*buf), gfp);
+	struct hps_buf *buf = kzalloc(object, gfp);
 
 	if (!buf)
 		return NULL;
 	buf->size = size;
+	buf->data = data;
 	INIT_LIST_HEAD(&buf->list);
-	INIT_LIST_HEAD(&buf->all);
-	return buf;
-}
-
-/* With memory. */
-static struct hps_buf *hps_buf_new_data(u32 size, gfp_t gfp)
-{
-	struct hps_buf *buf = hps_buf_new(size, gfp);
-
-	if (!buf)
-		return NULL;
-	buf->data = hps_buf_data(buf, gfp | __GFP_NOWARN);
-	if (buf->data)
-		return buf;
-	kfree(buf);
-	return NULL;
-}
-
-/**
- * hps_buf_alloc - allocate a buffer and map it for a device
- * @ibdev: the device
- * @size: bytes
- * @dir: DMA_TO_DEVICE or DMA_FROM_DEVICE
- * @gfp: how to allocate
- *
- * Context: as @gfp says.
- * Return: the buffer or NULL.
- */
-struct hps_buf *hps_buf_alloc(struct ib_device *ibdev, u32 size, u8 dir,
-			      gfp_t gfp)
-{
-	struct hps_buf *buf = hps_buf_new_data(size, gfp);
-
-	if (!buf)
-		return NULL;
-	buf->dma = ib_dma_map_single(ibdev, buf->data, size, dir);
-	if (ib_dma_mapping_error(ibdev, buf->dma)) {
-		hps_buf_free_data(buf);
-		kfree(buf);
-		return NULL;
-	}
-	buf->ibdev = ibdev;
-	buf->dir = dir;
 	hps_mem_count(hps_buf_memory(buf));
 	return buf;
 }
 
 /**
- * hps_buf_local - allocate a buffer that no device gets to know
+ * hps_buf_new - allocate a buffer with memory
+ * @object: size of the structure that begins with it, bytes
+ * @size: bytes
+ * @gfp: how to allocate
+ *
+ * Context: as @gfp says.
+ * Return: that structure, zeroed behind the buffer, or NULL.
+ */
+void *hps_buf_new(size_t object, u32 size, gfp_t gfp)
+{
+	void *data = hps_buf_data(size, gfp | __GFP_NOWARN);
+	struct hps_buf *buf;
+
+	if (!data)
+		return NULL;
+	buf = hps_buf_alloc(object, size, data, gfp);
+	if (!buf && size < PAGE_SIZE)
+		kfree(data);
+	else if (!buf)
+		free_pages((unsigned long)data, get_order(size));
+	return buf;
+}
+
+/**
+ * hps_buf_shell - allocate a send buffer of bytes that are elsewhere
+ * @object: size of the structure that begins with it, bytes
+ * @len: bytes, all of them to be sent
+ * @gfp: how to allocate
+ *
+ * Context: as @gfp says.
+ * Return: that structure, zeroed behind the buffer, or NULL.
+ */
+void *hps_buf_shell(size_t object, u32 len, gfp_t gfp)
+{
+	struct hps_buf *buf = hps_buf_alloc(object, len, NULL, gfp);
+
+	if (buf)
+		buf->end = len;
+	return buf;
+}
+
+/**
+ * hps_buf_local - allocate a buffer that no transport gets to know
  * @size: bytes
  *
  * Context: process, may sleep.
@@ -101,32 +105,8 @@ struct hps_buf *hps_buf_alloc(struct ib_device *ibdev, u32 size, u8 dir,
  */
 struct hps_buf *hps_buf_local(u32 size)
 {
-	struct hps_buf *buf = hps_buf_new_data(size, GFP_KERNEL | __GFP_NOWARN);
-
-	if (buf)
-		hps_mem_count(hps_buf_memory(buf));
-	return buf;
-}
-
-/**
- * hps_buf_shell - a send buffer of bytes that are elsewhere
- * @ibdev: the device
- * @len: bytes, all of them to be sent
- *
- * Context: process, may sleep.
- * Return: the buffer, without memory of its own, or NULL.
- */
-struct hps_buf *hps_buf_shell(struct ib_device *ibdev, u32 len)
-{
-	struct hps_buf *buf = hps_buf_new(len, GFP_KERNEL);
-
-	if (!buf)
-		return NULL;
-	buf->end = len;
-	buf->ibdev = ibdev;
-	buf->dir = DMA_TO_DEVICE;
-	hps_mem_count(hps_buf_memory(buf));
-	return buf;
+	return hps_buf_new(sizeof(struct hps_buf), size,
+			   GFP_KERNEL | __GFP_NOWARN);
 }
 
 /**
@@ -143,102 +123,6 @@ void hps_gather_put(struct hps_gather *gather)
 		put_page(gather->frag[i].page);
 	net_zcopy_put(gather->uarg);
 	kfree(gather);
-}
-
-static void hps_gather_unmap(struct hps_gather *gather, u32 nr,
-			     struct ib_device *ibdev)
-{
-	u32 i;
-
-	for (i = 0; i < nr; i++)
-		ib_dma_unmap_page(ibdev, gather->frag[i].dma,
-				  gather->frag[i].len, DMA_TO_DEVICE);
-}
-
-static int hps_gather_map(struct hps_gather *gather, struct ib_device *ibdev)
-{
-	u32 i;
-
-	for (i = 0; i < gather->nr; i++) {
-		gather->frag[i].dma =
-			ib_dma_map_page(ibdev, gather->frag[i].page,
-					gather->frag[i].off,
-					gather->frag[i].len, DMA_TO_DEVICE);
-		if (!ib_dma_mapping_error(ibdev, gather->frag[i].dma))
-			continue;
-		hps_gather_unmap(gather, i, ibdev);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-/**
- * hps_buf_gather - a send buffer of pages that are there already
- * @ibdev: the device
- * @gather: the pages; the buffer's, if there is one
- *
- * Context: process, may sleep.
- * Return: the buffer, all of it to be sent, or NULL.
- */
-struct hps_buf *hps_buf_gather(struct ib_device *ibdev,
-			       struct hps_gather *gather)
-{
-	struct hps_buf *buf;
-	u32 len = 0, i;
-
-	for (i = 0; i < gather->nr; i++)
-		len += gather->frag[i].len;
-	buf = hps_buf_shell(ibdev, len);
-	if (!buf)
-		return NULL;
-	if (hps_gather_map(gather, ibdev)) {
-		buf->ibdev = NULL;
-		hps_buf_free(buf);
-		return NULL;
-	}
-	buf->gather = gather;
-	hps_mem_add(gather);
-	return buf;
-}
-
-/**
- * hps_buf_ungather - undo hps_buf_gather()
- * @buf: the buffer; its pages are the caller's again
- *
- * Context: any.
- */
-void hps_buf_ungather(struct hps_buf *buf)
-{
-	hps_buf_unmap(buf);
-	hps_mem_sub(buf->gather);
-	buf->gather = NULL;
-	hps_buf_free(buf);
-}
-
-/**
- * hps_buf_unmap - take a buffer from its device; the memory stays
- * @buf: the buffer; nothing may be posted on it
- *
- * Context: any. May be called again.
- */
-void hps_buf_unmap(struct hps_buf *buf)
-{
-	if (!buf->ibdev)
-		return;
-	if (buf->source)
-		hps_source_unmap(buf->source, buf->ibdev);
-	else if (buf->gather)
-		hps_gather_unmap(buf->gather, buf->gather->nr, buf->ibdev);
-	/*
-	 * What was received has been synchronised, and messages joined to it
-	 * since: a bounce buffer must not be copied over them.
-	 */
-	else if (!ib_uses_virt_dma(buf->ibdev))
-		dma_unmap_single_attrs(buf->ibdev->dma_device, buf->dma,
-				       buf->size, buf->dir,
-				       buf->dir == DMA_FROM_DEVICE ?
-				       DMA_ATTR_SKIP_CPU_SYNC : 0);
-	buf->ibdev = NULL;
 }
 
 /*
@@ -302,17 +186,16 @@ int hps_buf_from_iter(void *to, size_t len, struct iov_iter *iter)
 }
 
 /**
- * hps_buf_free - unmap and free a buffer
+ * hps_buf_free - give back a buffer and what it has
  * @buf: the buffer, in no list
  *
  * Context: any.
  */
 void hps_buf_free(struct hps_buf *buf)
 {
-	hps_buf_unmap(buf);
+	if (buf->release)
+		buf->release(buf);
 	hps_mem_count(-(long)hps_buf_memory(buf));
-	if (buf->source)
-		hps_source_free(buf->source);
 	if (buf->gather) {
 		hps_mem_sub(buf->gather);
 		hps_gather_put(buf->gather);

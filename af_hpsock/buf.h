@@ -4,11 +4,11 @@
 
 #include <linux/ktime.h>
 #include <linux/list.h>
-#include <rdma/ib_verbs.h>
+#include <linux/types.h>
 
-struct hps_link;
-struct hps_source;
 struct iov_iter;
+struct page;
+struct ubuf_info;
 
 /* Pages of one send buffer: 64 KiB that begin anywhere. */
 #define HPS_GATHER_MAX	17
@@ -21,7 +21,7 @@ struct iov_iter;
  * @frag.page: referenced
  * @frag.off: offset of the first byte in it
  * @frag.len: bytes
- * @frag.dma: address for the device, of that byte
+ * @frag.dma: address of that byte for a device, the transport's
  */
 struct hps_gather {
 	struct ubuf_info *uarg;
@@ -35,44 +35,34 @@ struct hps_gather {
 };
 
 /**
- * struct hps_buf - bytes of a stream: memory that a device can reach, pages of others,
- *	or bytes that are still at the peer
+ * struct hps_buf - bytes of a stream: memory, pages of others, or bytes that are still at
+ *	the peer
  * @list: in a queue of the connection, or nowhere
- * @all: in hps_link.rx_all, receive buffers only
- * @cqe: completion of the receive posted on it
- * @link: whose receive buffer it is
- * @ibdev: device it is mapped for, NULL once unmapped, and for what was fetched
- * @data: kernel address, NULL with @gather and @source
+ * @release: what the transport does before it is freed, or NULL
+ * @data: kernel address, NULL with @gather and @lent
  * @gather: send: the pages, which it then owns, or NULL
- * @source: send: pages that the peer will read, which it then owns, or NULL
- * @dma: address for the device, while @ibdev is set
  * @size: bytes
- * @dir: DMA direction
  * @start: receive: first unread byte. Send: first byte not yet posted
  * @end: end of the bytes that count
  * @done: send: bytes whose send has completed
  * @stamp: receive: when the last of its messages came in
  * @busy: send: a writer is filling behind @end, so the memory has to stay
+ * @lent: send: the peer will read the bytes from where they are
  * @remote: receive: it holds SRCAVAIL, and from @start to @end offsets of what the
  *	peer has there
  * @fetched: receive: memory of the reader's own, with what was remote
  *
- * Receive buffers belong to their link, send buffers to their connection;
+ * Receive buffers belong to their transport, send buffers to their connection;
  * @start, @end, @done and @busy are guarded by hps_conn.lock.
  */
 struct hps_buf {
 	struct list_head list;
-	struct list_head all;
-	struct ib_cqe cqe;
-	struct hps_link *link;
-	struct ib_device *ibdev;
+	void (*release)(struct hps_buf *buf);
 	void *data;
 	struct hps_gather *gather;
-	struct hps_source *source;
-	u64 dma;
 	u32 size;
-	u8 dir;
 	bool busy;
+	bool lent;
 	bool remote;
 	bool fetched;
 	u32 start;
@@ -83,15 +73,10 @@ struct hps_buf {
 	};
 };
 
-struct hps_buf *hps_buf_alloc(struct ib_device *ibdev, u32 size, u8 dir,
-			      gfp_t gfp);
+void *hps_buf_new(size_t object, u32 size, gfp_t gfp);
+void *hps_buf_shell(size_t object, u32 len, gfp_t gfp);
 struct hps_buf *hps_buf_local(u32 size);
-struct hps_buf *hps_buf_shell(struct ib_device *ibdev, u32 len);
-struct hps_buf *hps_buf_gather(struct ib_device *ibdev,
-			       struct hps_gather *gather);
-void hps_buf_ungather(struct hps_buf *buf);
 void hps_gather_put(struct hps_gather *gather);
-void hps_buf_unmap(struct hps_buf *buf);
 void hps_buf_free(struct hps_buf *buf);
 int hps_buf_to_iter(void *from, size_t len, struct iov_iter *iter);
 int hps_buf_from_iter(void *to, size_t len, struct iov_iter *iter);
@@ -99,7 +84,7 @@ int hps_buf_from_iter(void *to, size_t len, struct iov_iter *iter);
 /* Does it send what belongs to others? */
 static inline bool hps_buf_borrows(const struct hps_buf *buf)
 {
-	return buf->gather || buf->source;
+	return buf->gather || buf->lent;
 }
 
 #endif /* HPS_BUF_H */

@@ -57,7 +57,7 @@ static void hps_cancel_source(struct hps_conn *conn, struct hps_buf *buf)
 	conn->tx_unacked += buf->size;
 	buf->start = buf->end;
 	list_move_tail(&buf->list, &conn->tx_flight);
-	hps_source_revoked(hps_link(conn), buf->source);
+	hps_source_revoked(hps_link(conn), hps_source(buf));
 	hps_conn_tx_done(conn, buf, buf->size);
 }
 
@@ -72,12 +72,12 @@ static u32 hps_cancel_cut(struct hps_conn *conn, bool all)
 
 	list_for_each_entry_safe(buf, next, &conn->txq, list) {
 		n = buf->end - buf->start;
-		all |= buf->source && buf->source->lent->waited;
+		all |= buf->lent && hps_source(buf)->lent->waited;
 		if (!all || !n)
 			continue;
 		bytes += n;
 		WRITE_ONCE(conn->tx_unsent, conn->tx_unsent - n);
-		if (buf->source)
+		if (buf->lent)
 			hps_cancel_source(conn, buf);
 		else
 			hps_conn_tx_cut(conn, buf);
@@ -139,7 +139,7 @@ int hps_cancel_acked(struct hps_link *link, u32 done)
 	list_for_each_entry_safe(source, next, &link->tx_sources, node) {
 		if (!source->lent->waited)
 			continue;
-		if (!some && done >= source->buf->size)
+		if (!some && done >= source->dma.buf.size)
 			return -EPROTO;
 		if (!some)
 			end = source->at + done;

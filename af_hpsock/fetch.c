@@ -75,17 +75,22 @@ static int hps_fetch_read(struct sock *sk, struct hps_conn *conn,
 }
 
 /**
- * hps_fetch_uncharge - a buffer with what was fetched is about to be freed
+ * hps_fetch_consumed - a buffer is off the receive queue, and not needed any more
  * @conn: locked; the reader's socket is, too
- * @buf: the buffer
+ * @buf: the buffer; the transport knows nothing of one with what was fetched
  */
-void hps_fetch_uncharge(struct hps_conn *conn, const struct hps_buf *buf)
+void hps_fetch_consumed(struct hps_conn *conn, struct hps_buf *buf)
 {
 	lockdep_assert_held(&conn->lock);
-	if (!conn->sk)
+	if (!buf->fetched) {
+		conn->ops->consumed(conn, buf);
 		return;
-	hps_sk(conn->sk)->rx_charged -= buf->size;
-	sk_mem_uncharge(conn->sk, buf->size);
+	}
+	if (conn->sk) {
+		hps_sk(conn->sk)->rx_charged -= buf->size;
+		sk_mem_uncharge(conn->sk, buf->size);
+	}
+	hps_buf_free(buf);
 }
 
 /* The pages of a buffer of our own. */
@@ -177,9 +182,7 @@ static void hps_fetch_give_back(struct hps_conn *conn)
 		conn->rx_remote -= buf->remote;
 		buf->remote = false;
 		list_del_init(&buf->list);
-		if (buf->fetched)
-			hps_fetch_uncharge(conn, buf);
-		conn->ops->consumed(conn, buf);
+		hps_fetch_consumed(conn, buf);
 	}
 	atomic_sub(bytes, &conn->rx_avail);
 	conn->rx_bytes -= bytes;

@@ -14,7 +14,7 @@ struct sock;
 
 int hps_fetch_aside(struct sock *sk, struct hps_conn *conn);
 void hps_fetch_turn(struct sock *sk);
-void hps_fetch_uncharge(struct hps_conn *conn, const struct hps_buf *buf);
+void hps_fetch_consumed(struct hps_conn *conn, struct hps_buf *buf);
 ssize_t hps_fetch(struct sock *sk, struct hps_conn *conn, struct hps_buf *buf,
 		  u32 skip, struct hps_reader *r, size_t len);
 

@@ -91,7 +91,7 @@ static void hps_link_unmap_list(struct list_head *list)
 	struct hps_buf *buf;
 
 	list_for_each_entry(buf, list, list)
-		hps_buf_unmap(buf);
+		hps_dma_unmap(buf);
 }
 
 /* Nothing is posted any more: take all memory from the device. */
@@ -106,7 +106,7 @@ static void hps_link_unmap(struct hps_link *link)
 	hps_link_unmap_list(&conn->tx_flight);
 	hps_link_unmap_list(&conn->tx_spare);
 	if (link->hdrs)
-		hps_buf_free(link->hdrs);
+		hps_buf_free(&link->hdrs->buf);
 	link->hdrs = NULL;
 	spin_unlock_bh(&conn->lock);
 }
@@ -199,8 +199,8 @@ static struct hps_buf *hps_link_tx_buf(struct hps_conn *conn, u32 size)
 
 	if (!hps_link_enter(link))
 		return NULL;
-	buf = hps_buf_alloc(link->dev->ibdev, size, DMA_TO_DEVICE,
-			    GFP_KERNEL | __GFP_NOWARN);
+	buf = hps_dma_new(sizeof(struct hps_dma), link->dev->ibdev, size,
+			  DMA_TO_DEVICE, GFP_KERNEL | __GFP_NOWARN);
 	if (!buf)
 		goto leave;
 	spin_lock_bh(&conn->lock);
@@ -227,21 +227,21 @@ static bool hps_link_tx_gather(struct hps_conn *conn,
 			       struct hps_gather *gather)
 {
 	struct hps_link *link = hps_link(conn);
-	struct hps_buf *buf;
+	struct hps_dma *dma;
 	bool queued = false;
 
 	if (!hps_link_enter(link))
 		return false;
-	buf = hps_buf_gather(link->dev->ibdev, gather);
-	if (!buf)
+	dma = hps_dma_gather(link->dev->ibdev, gather);
+	if (!dma)
 		goto leave;
 	spin_lock_bh(&conn->lock);
 	queued = !conn->shut;
 	if (queued)
-		hps_zerocopy_queue(conn, buf);
+		hps_zerocopy_queue(conn, &dma->buf);
 	spin_unlock_bh(&conn->lock);
 	if (!queued)
-		hps_buf_ungather(buf);
+		hps_dma_ungather(dma);
 leave:
 	hps_link_leave(link);
 	return queued;
@@ -480,9 +480,9 @@ int hps_link_setup(struct hps_link *link, struct rdma_cm_id *id)
 	/* One more each for the drain. */
 	if (max_t(u32, rq_size, HPS_SQ_SIZE) + 1 > attrs->max_qp_wr)
 		return -EOPNOTSUPP;
-	link->hdrs = hps_buf_alloc(id->device,
-				   HPS_SQ_SIZE * sizeof(struct hps_head),
-				   DMA_TO_DEVICE, GFP_KERNEL);
+	link->hdrs = hps_dma_new(sizeof(*link->hdrs), id->device,
+				 HPS_SQ_SIZE * sizeof(struct hps_head),
+				 DMA_TO_DEVICE, GFP_KERNEL);
 	if (!link->hdrs)
 		return -ENOMEM;
 

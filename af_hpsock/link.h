@@ -8,6 +8,7 @@
 
 #include "conn.h"
 #include "credit.h"
+#include "dma.h"
 #include "param.h"
 #include "wire.h"
 
@@ -186,7 +187,7 @@ struct hps_link {
 	struct list_head rx_spare;
 	u64 rx_reserved;
 
-	struct hps_buf *hdrs;
+	struct hps_dma *hdrs;
 	u32 inline_max;
 	u32 gather_max;
 	u32 sq_next;
@@ -196,6 +197,25 @@ struct hps_link {
 	u64 stalls;
 	struct hps_slot slots[HPS_SQ_SIZE];
 };
+
+/**
+ * struct hps_receive - a buffer for what comes in
+ * @dma: the buffer, first
+ * @cqe: completion of the receive posted on it
+ * @link: whose it is
+ * @all: in hps_link.rx_all; in no list once the link has let go of it
+ */
+struct hps_receive {
+	struct hps_dma dma;
+	struct ib_cqe cqe;
+	struct hps_link *link;
+	struct list_head all;
+};
+
+static inline struct hps_receive *hps_receive(const struct hps_buf *buf)
+{
+	return container_of(buf, struct hps_receive, dma.buf);
+}
 
 /* What goes out with a message apart from payload of the program. */
 struct hps_head {

@@ -98,8 +98,8 @@ static void hps_msg_sent(struct ib_cq *cq, struct ib_wc *wc)
 			break;
 		done = hps_msg_oldest(link);
 		link->sq_used--;
-		if (done->buf && done->buf->source && !conn->shut)
-			hps_source_revoked(link, done->buf->source);
+		if (done->buf && done->buf->lent && !conn->shut)
+			hps_source_revoked(link, hps_source(done->buf));
 		if (done->buf)
 			hps_conn_tx_done(conn, done->buf, done->len);
 	} while (done != slot);
@@ -194,12 +194,12 @@ static void hps_msg_sge_inline(struct ib_sge *sge, void *data, u32 len)
 	sge->lkey = 0;
 }
 
-static void hps_msg_sge(struct hps_link *link, struct ib_sge *sge, u64 dma, u32 len)
+static void hps_msg_sge(struct hps_link *link, struct ib_sge *sge, u64 addr, u32 len)
 {
-	sge->addr = dma;
+	sge->addr = addr;
 	sge->length = len;
 	sge->lkey = link->id->qp->pd->local_dma_lkey;
-	ib_dma_sync_single_for_device(link->hdrs->ibdev, dma, len, DMA_TO_DEVICE);
+	ib_dma_sync_single_for_device(link->hdrs->ibdev, addr, len, DMA_TO_DEVICE);
 }
 
 /* Payload from buf->start on; returns how many elements that takes. */
@@ -210,7 +210,7 @@ static u32 hps_msg_sges(struct hps_link *link, struct ib_sge *sge,
 	u32 skip = buf->start, nr = 0, i;
 
 	if (!gather) {
-		hps_msg_sge(link, sge, buf->dma + skip, len);
+		hps_msg_sge(link, sge, hps_dma(buf)->addr + skip, len);
 		return 1;
 	}
 	/* Mapped when they were queued, and not written since. */
@@ -268,7 +268,7 @@ static int hps_msg_post(struct hps_link *link, u8 type, struct hps_buf *buf,
 			u32 len, int urgent)
 {
 	u32 index = link->sq_next, size;
-	struct hps_head *head = (struct hps_head *)link->hdrs->data + index;
+	struct hps_head *head = (struct hps_head *)link->hdrs->buf.data + index;
 	struct hps_hdr *hdr = &head->hdr;
 	struct ib_send_wr wr = {};
 	struct ib_sge sge[HPS_GATHER_MAX + 1];
@@ -295,7 +295,7 @@ static int hps_msg_post(struct hps_link *link, u8 type, struct hps_buf *buf,
 					   buf->data + buf->start, len);
 	} else {
 		hps_msg_sge(link, &sge[0],
-			    link->hdrs->dma + index * sizeof(*head), size);
+			    link->hdrs->addr + index * sizeof(*head), size);
 		if (len)
 			wr.num_sge += hps_msg_sges(link, &sge[1], buf, len);
 	}
@@ -430,7 +430,7 @@ static bool hps_msg_alone(struct hps_link *link)
 int hps_msg_offer(struct hps_conn *conn, struct hps_buf *buf)
 {
 	struct hps_link *link = hps_link(conn);
-	struct hps_source *source = buf->source;
+	struct hps_source *source = hps_source(buf);
 	int err;
 
 	lockdep_assert_held(&conn->lock);
@@ -473,7 +473,8 @@ void hps_msg_revoke(struct hps_link *link)
 		};
 
 		if (link->conn.shut || !hps_msg_slots_free(link) ||
-		    hps_msg_post_wr(link, &wr, source->buf, source->buf->size))
+		    hps_msg_post_wr(link, &wr, &source->dma.buf,
+				    source->dma.buf.size))
 			return;
 		list_del_init(&source->node);
 	}
@@ -732,8 +733,10 @@ void hps_msg_first(struct hps_link *link)
 
 static void hps_msg_received(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct hps_buf *buf = container_of(wc->wr_cqe, struct hps_buf, cqe);
-	struct hps_link *link = buf->link;
+	struct hps_receive *rx = container_of(wc->wr_cqe, struct hps_receive,
+					      cqe);
+	struct hps_buf *buf = &rx->dma.buf;
+	struct hps_link *link = rx->link;
 	struct hps_conn *conn = &link->conn;
 
 	spin_lock_bh(&conn->lock);
@@ -741,7 +744,7 @@ static void hps_msg_received(struct ib_cq *cq, struct ib_wc *wc)
 		hps_msg_error(link, wc);
 		goto unlock;
 	}
-	ib_dma_sync_single_for_cpu(buf->ibdev, buf->dma, wc->byte_len,
+	ib_dma_sync_single_for_cpu(rx->dma.ibdev, rx->dma.addr, wc->byte_len,
 				   DMA_FROM_DEVICE);
 	buf->end = wc->byte_len;
 	buf->remote = false;
@@ -767,17 +770,18 @@ unlock:
  */
 int hps_msg_post_receive(struct hps_link *link, struct hps_buf *buf)
 {
+	struct hps_receive *rx = hps_receive(buf);
 	struct ib_recv_wr wr = {};
 	struct ib_sge sge;
 
 	lockdep_assert_held(&link->conn.lock);
-	sge.addr = buf->dma;
+	sge.addr = rx->dma.addr;
 	sge.length = buf->size;
 	sge.lkey = link->id->qp->pd->local_dma_lkey;
-	ib_dma_sync_single_for_device(buf->ibdev, buf->dma, buf->size,
+	ib_dma_sync_single_for_device(rx->dma.ibdev, rx->dma.addr, buf->size,
 				      DMA_FROM_DEVICE);
-	buf->cqe.done = hps_msg_received;
-	wr.wr_cqe = &buf->cqe;
+	rx->cqe.done = hps_msg_received;
+	wr.wr_cqe = &rx->cqe;
 	wr.sg_list = &sge;
 	wr.num_sge = 1;
 	return ib_post_recv(link->id->qp, &wr, NULL);

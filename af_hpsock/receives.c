@@ -53,7 +53,7 @@ static u32 hps_receives_count(const struct hps_link *link, u32 window)
 /* The buffer is not the link's any more, but still reserved. */
 static void hps_receives_drop(struct hps_link *link, struct hps_buf *buf)
 {
-	list_del_init(&buf->all);
+	list_del_init(&hps_receive(buf)->all);
 	link->rx_reserved -= buf->size;
 }
 
@@ -185,7 +185,7 @@ void hps_receives_consumed(struct hps_conn *conn, struct hps_buf *buf)
 
 	lockdep_assert_held(&conn->lock);
 	/* Teardown has come by: the link does not know the buffer any more. */
-	if (list_empty(&buf->all)) {
+	if (list_empty(&hps_receive(buf)->all)) {
 		hps_buf_free(buf);
 		return;
 	}
@@ -229,24 +229,25 @@ void hps_receives_read(struct hps_link *link)
 static void hps_receives_free_list(struct hps_link *link,
 				   struct list_head *list)
 {
-	struct hps_buf *buf, *next;
+	struct hps_receive *rx, *next;
 
-	list_for_each_entry_safe(buf, next, list, all) {
-		list_del(&buf->all);
-		hps_share_give(link->share, buf->size);
-		hps_buf_free(buf);
+	list_for_each_entry_safe(rx, next, list, all) {
+		list_del(&rx->all);
+		hps_share_give(link->share, rx->dma.buf.size);
+		hps_buf_free(&rx->dma.buf);
 	}
 }
 
-static struct hps_buf *hps_receives_new(struct hps_link *link,
-					struct ib_device *ibdev, u32 size)
+static struct hps_receive *hps_receives_new(struct hps_link *link,
+					    struct ib_device *ibdev, u32 size)
 {
-	struct hps_buf *buf = hps_buf_alloc(ibdev, size, DMA_FROM_DEVICE,
-					    GFP_KERNEL | __GFP_NOWARN);
+	struct hps_receive *rx = hps_dma_new(sizeof(*rx), ibdev, size,
+					     DMA_FROM_DEVICE,
+					     GFP_KERNEL | __GFP_NOWARN);
 
-	if (buf)
-		buf->link = link;
-	return buf;
+	if (rx)
+		rx->link = link;
+	return rx;
 }
 
 /* All of @count buffers, or none; @first are those that the connection begins with. */
@@ -254,19 +255,19 @@ static int hps_receives_alloc(struct hps_link *link, struct ib_device *ibdev,
 			      u32 size, u32 count, bool first,
 			      struct list_head *list)
 {
-	struct hps_buf *buf;
+	struct hps_receive *rx;
 	u32 i;
 
 	if (!hps_share_take(link->share, link->conn.hn, (u64)size * count, first))
 		return -ENOMEM;
 	for (i = 0; i < count; i++) {
-		buf = hps_receives_new(link, ibdev, size);
-		if (!buf) {
+		rx = hps_receives_new(link, ibdev, size);
+		if (!rx) {
 			hps_share_give(link->share, (u64)size * (count - i));
 			hps_receives_free_list(link, list);
 			return -ENOMEM;
 		}
-		list_add_tail(&buf->all, list);
+		list_add_tail(&rx->all, list);
 	}
 	return 0;
 }
@@ -274,11 +275,11 @@ static int hps_receives_alloc(struct hps_link *link, struct ib_device *ibdev,
 /* The buffers become the link's, to be posted as there is need. */
 static void hps_receives_take(struct hps_link *link, struct list_head *list)
 {
-	struct hps_buf *buf;
+	struct hps_receive *rx;
 
-	list_for_each_entry(buf, list, all) {
-		list_add_tail(&buf->list, &link->rx_spare);
-		link->rx_reserved += buf->size;
+	list_for_each_entry(rx, list, all) {
+		list_add_tail(&rx->dma.buf.list, &link->rx_spare);
+		link->rx_reserved += rx->dma.buf.size;
 	}
 	list_splice_tail_init(list, &link->rx_all);
 }
@@ -286,13 +287,13 @@ static void hps_receives_take(struct hps_link *link, struct list_head *list)
 /* Of the present size, all of @list; returns 0 or what posting said. */
 static int hps_receives_post_all(struct hps_link *link, struct list_head *list)
 {
-	struct hps_buf *buf;
+	struct hps_receive *rx;
 	int err = 0;
 
-	list_for_each_entry(buf, list, all) {
-		link->rx_reserved += buf->size;
+	list_for_each_entry(rx, list, all) {
+		link->rx_reserved += rx->dma.buf.size;
 		if (!err)
-			err = hps_receives_post(link, buf);
+			err = hps_receives_post(link, &rx->dma.buf);
 	}
 	list_splice_tail_init(list, &link->rx_all);
 	return err;
@@ -377,7 +378,7 @@ static bool hps_receives_apply(struct hps_link *link, u32 size, u32 window,
 		list_for_each_entry_safe(buf, next, &link->rx_spare, list) {
 			list_del_init(&buf->list);
 			hps_receives_drop(link, buf);
-			list_add(&buf->all, &old);
+			list_add(&hps_receive(buf)->all, &old);
 		}
 		link->rx_size = size;
 		link->rx_from = link->rx_posted;
@@ -648,6 +649,7 @@ bool hps_receives_full(struct hps_conn *conn)
  */
 void hps_receives_unmap(struct hps_link *link)
 {
+	struct hps_receive *rx, *more;
 	struct hps_buf *buf, *next;
 
 	lockdep_assert_held(&link->conn.lock);
@@ -655,12 +657,12 @@ void hps_receives_unmap(struct hps_link *link)
 		list_del_init(&buf->list);
 	list_for_each_entry_safe(buf, next, &link->rx_read, list)
 		list_del_init(&buf->list);
-	list_for_each_entry_safe(buf, next, &link->rx_all, all) {
-		list_del_init(&buf->all);
-		if (list_empty(&buf->list))
-			hps_buf_free(buf);
+	list_for_each_entry_safe(rx, more, &link->rx_all, all) {
+		list_del_init(&rx->all);
+		if (list_empty(&rx->dma.buf.list))
+			hps_buf_free(&rx->dma.buf);
 		else
-			hps_buf_unmap(buf);
+			hps_dma_unmap(&rx->dma.buf);
 	}
 	hps_share_give(link->share, link->rx_reserved);
 	link->rx_reserved = 0;

@@ -40,9 +40,7 @@ void hps_recv_take(struct hps_conn *conn, struct hps_buf *buf, u32 len)
 	if (buf->start != buf->end)
 		return;
 	list_del_init(&buf->list);
-	if (buf->fetched)
-		hps_fetch_uncharge(conn, buf);
-	conn->ops->consumed(conn, buf);
+	hps_fetch_consumed(conn, buf);
 	if (!remote)
 		return;
 	/* FINACK waits until nothing is left to be read at the peer. */

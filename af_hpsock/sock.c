@@ -12,6 +12,7 @@
  * hps_conn.done_* and hps_sock_reap() settles it.
  */
 #include <net/inet_common.h>
+#include <net/ipv6.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
 

@@ -91,30 +91,43 @@ free_table:
 	return err;
 }
 
-static struct hps_buf *hps_source_buf(struct hps_link *link,
-				      struct hps_lent *lent)
+static void hps_source_unmap(struct hps_dma *dma)
 {
-	struct hps_source *source = kzalloc(sizeof(*source), GFP_KERNEL);
-	struct hps_buf *buf = hps_buf_shell(link->dev->ibdev, lent->len);
+	struct hps_source *source = hps_source(&dma->buf);
 
-	if (!source || !buf)
-		goto free;
+	WARN_ON_ONCE(source->mr);
+	ib_dma_unmap_sgtable_attrs(dma->ibdev, &source->sgt, DMA_TO_DEVICE, 0);
+}
+
+/* hps_buf.release: also gives the pages back. */
+static void hps_source_release(struct hps_buf *buf)
+{
+	struct hps_source *source = hps_source(buf);
+
+	hps_dma_unmap(buf);
+	sg_free_table(&source->sgt);
+	hps_lent_put(source->lent);
+}
+
+static struct hps_source *hps_source_new(struct hps_link *link,
+					 struct hps_lent *lent)
+{
+	struct hps_source *source = hps_buf_shell(sizeof(*source), lent->len,
+						  GFP_KERNEL);
+
+	if (!source)
+		return NULL;
 	INIT_LIST_HEAD(&source->node);
 	source->lent = lent;
-	source->buf = buf;
-	if (hps_source_register(link, source))
-		goto free;
-	hps_mem_add(source);
-	buf->source = source;
-	return buf;
-
-free:
-	kfree(source);
-	if (buf) {
-		buf->ibdev = NULL;
-		hps_buf_free(buf);
+	if (hps_source_register(link, source)) {
+		hps_buf_free(&source->dma.buf);
+		return NULL;
 	}
-	return NULL;
+	source->dma.buf.lent = true;
+	source->dma.buf.release = hps_source_release;
+	source->dma.unmap = hps_source_unmap;
+	source->dma.ibdev = link->dev->ibdev;
+	return source;
 }
 
 /**
@@ -128,48 +141,21 @@ free:
 bool hps_source_queue(struct hps_conn *conn, struct hps_lent *lent)
 {
 	struct hps_link *link = hps_link(conn);
-	struct hps_buf *buf = NULL;
+	struct hps_source *source = NULL;
 
 	if (!hps_link_enter(link))
 		return false;
 	if (!hps_receives_extra(link, conn->sk))
-		buf = hps_source_buf(link, lent);
-	if (buf) {
+		source = hps_source_new(link, lent);
+	if (source) {
 		spin_lock_bh(&conn->lock);
 		if (lent->waited)
 			WRITE_ONCE(conn->tx_waited, conn->tx_waited + 1);
-		hps_zerocopy_queue(conn, buf);
+		hps_zerocopy_queue(conn, &source->dma.buf);
 		spin_unlock_bh(&conn->lock);
 	}
 	hps_link_leave(link);
-	return !!buf;
-}
-
-/**
- * hps_source_unmap - take the pages from the device
- * @source: of which no key is left
- * @ibdev: the device
- *
- * Context: any.
- */
-void hps_source_unmap(struct hps_source *source, struct ib_device *ibdev)
-{
-	WARN_ON_ONCE(source->mr);
-	ib_dma_unmap_sgtable_attrs(ibdev, &source->sgt, DMA_TO_DEVICE, 0);
-}
-
-/**
- * hps_source_free - give the pages back
- * @source: unmapped
- *
- * Context: any.
- */
-void hps_source_free(struct hps_source *source)
-{
-	sg_free_table(&source->sgt);
-	hps_mem_sub(source);
-	hps_lent_put(source->lent);
-	kfree(source);
+	return source;
 }
 
 /**
@@ -212,7 +198,8 @@ int hps_source_read(struct hps_link *link, u32 total)
 	if (link->rx_revoked == source->mr->rkey) {
 		list_del_init(&source->node);
 		hps_source_revoked(link, source);
-		hps_conn_tx_done(&link->conn, source->buf, source->buf->size);
+		hps_conn_tx_done(&link->conn, &source->dma.buf,
+				 source->dma.buf.size);
 	} else {
 		list_move_tail(&source->node, &link->tx_read);
 		hps_msg_revoke(link);
@@ -225,8 +212,8 @@ static void hps_source_end_list(struct hps_link *link, struct list_head *list)
 	struct hps_buf *buf;
 
 	list_for_each_entry(buf, list, list)
-		if (buf->source && buf->source->mr)
-			hps_source_revoked(link, buf->source);
+		if (buf->lent && hps_source(buf)->mr)
+			hps_source_revoked(link, hps_source(buf));
 }
 
 /**

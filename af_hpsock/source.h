@@ -5,35 +5,39 @@
 #include <linux/list.h>
 #include <linux/scatterlist.h>
 
-struct hps_buf;
+#include "dma.h"
+
 struct hps_conn;
 struct hps_lent;
 struct hps_link;
-struct ib_device;
 struct ib_mr;
 
 /**
  * struct hps_source - a send buffer that the peer reads by RDMA
+ * @dma: the buffer, first
  * @node: in hps_link.tx_sources from SRCAVAIL to READDONE; then, if that has not
  *	invalidated the key, in tx_read until this is being done
- * @buf: whose bytes they are
  * @lent: the pages; the source's
  * @sgt: as the device sees them
  * @at: where they begin in the stream, once they are offered
  * @mr: their key, hps_link.tx_mrs's when it is not needed any more
  */
 struct hps_source {
+	struct hps_dma dma;
 	struct list_head node;
-	struct hps_buf *buf;
 	struct hps_lent *lent;
 	struct sg_table sgt;
 	u64 at;
 	struct ib_mr *mr;
 };
 
+/* Of a send buffer that is lent. */
+static inline struct hps_source *hps_source(struct hps_buf *buf)
+{
+	return container_of(buf, struct hps_source, dma.buf);
+}
+
 bool hps_source_queue(struct hps_conn *conn, struct hps_lent *lent);
-void hps_source_unmap(struct hps_source *source, struct ib_device *ibdev);
-void hps_source_free(struct hps_source *source);
 void hps_source_revoked(struct hps_link *link, struct hps_source *source);
 int hps_source_read(struct hps_link *link, u32 total);
 void hps_source_end(struct hps_link *link);

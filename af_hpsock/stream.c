@@ -32,7 +32,7 @@ static int hps_stream_send(struct hps_conn *conn, struct hps_buf *buf, u32 *len)
 	int urgent, err;
 
 	*len = buf->end - buf->start;
-	if (buf->source)
+	if (buf->lent)
 		return conn->ops->offer(conn, buf);
 	*len = min(*len, conn->tx_msg_max);
 	urgent = hps_urgent_offset(conn, *len);

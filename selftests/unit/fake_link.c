@@ -278,8 +278,8 @@ struct fake_link *fake_link(struct kunit *test)
 	fake->ops.free = fake_free;
 	conn->ops = &fake->ops;
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, fake_link_release, fake), 0);
-	link->hdrs = hps_buf_alloc(&fake->ibdev, HPS_SQ_SIZE * sizeof(struct hps_head),
-				   DMA_TO_DEVICE, GFP_KERNEL);
+	link->hdrs = hps_dma_new(sizeof(*link->hdrs), &fake->ibdev,
+				 HPS_SQ_SIZE * sizeof(struct hps_head), DMA_TO_DEVICE, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, link->hdrs);
 	link->id = &fake->id;
 	link->dev = &fake->dev;

@@ -190,7 +190,7 @@ static void hps_receives_consumed__after_teardown(struct kunit *test)
 	fake_data(fake, SMALL);
 	buf = list_first_entry(&fake->link->conn.rxq, struct hps_buf, list);
 	fake_link_end(fake);
-	KUNIT_EXPECT_PTR_EQ(test, buf->ibdev, NULL);
+	KUNIT_EXPECT_PTR_EQ(test, hps_dma(buf)->ibdev, NULL);
 	KUNIT_EXPECT_NOT_NULL(test, buf->data);
 	KUNIT_EXPECT_EQ(test, fake->link->rx_reserved, 0);
 	fake_read(fake);
