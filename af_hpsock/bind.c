@@ -10,6 +10,7 @@
 
 #include "conn.h"
 #include "net.h"
+#include "port.h"
 #include "sock.h"
 
 static int hps_bind_check4(struct sock *sk, const struct hps_addr *addr)

@@ -21,9 +21,12 @@
  * answer, as it waits for tx_turn. CANCELACK takes one of those for READDONE. Neither
  * waits for a credit, so it does not matter that nobody reads.
  */
+#include "cancel.h"
 #include "conn.h"
+#include "conn_tx.h"
 #include "lent.h"
 #include "link.h"
+#include "msg.h"
 #include "net.h"
 #include "source.h"
 #include "work.h"

@@ -6,8 +6,11 @@
 #include <net/tcp_states.h>
 
 #include "conn.h"
+#include "conn_life.h"
 #include "net.h"
+#include "retry.h"
 #include "sock.h"
+#include "stream.h"
 
 /* Unless it is queued already, or there is no connection to end; locked. */
 static void hps_shutdown_fin(struct hps_conn *conn)
@@ -117,7 +120,7 @@ void hps_close(struct sock *sk, long timeout)
 	hps_shutdown_mark(sk, conn, SHUTDOWN_MASK);
 	if (sk->sk_state == TCP_LISTEN)
 		hps_unlisten(sk);
-	hps_connect_cancel(sk);
+	hps_retry_cancel(sk);
 	if (conn) {
 		if (hps_close_fin(sk, conn)) {
 			sk_stream_wait_close(sk, timeout);

@@ -34,9 +34,14 @@
 #include "cm.h"
 #include "device.h"
 #include "link.h"
+#include "msg.h"
 #include "net.h"
 #include "param.h"
+#include "port.h"
+#include "queue.h"
+#include "rdma.h"
 #include "read.h"
+#include "record.h"
 #include "sock.h"
 #include "work.h"
 
@@ -212,7 +217,7 @@ static int hps_cm_start(struct hps_link *link)
 	struct hps_hello hello;
 	int err;
 
-	err = hps_link_setup(link, link->id);
+	err = hps_rdma_setup(link, link->id);
 	if (err)
 		return err;
 	hps_cm_fill_hello(link, &hello);
@@ -355,7 +360,7 @@ static void hps_cm_established(struct hps_link *link,
 	if (!event->param.conn.initiator_depth)
 		link->reads = false;
 	spin_lock_bh(&link->conn.lock);
-	hps_link_established(link);
+	hps_msg_established(link);
 	spin_unlock_bh(&link->conn.lock);
 }
 
@@ -371,7 +376,7 @@ static void hps_cm_disconnected(struct hps_link *link,
 	 */
 	if (conn->state == TCP_SYN_RECV &&
 	    !rdma_protocol_iwarp(link->id->device, link->id->port_num))
-		hps_link_established(link);
+		hps_msg_established(link);
 	if (conn->state != TCP_CLOSE)
 		hps_stat_inc(conn->hn, RESET_RCVD);
 	hps_conn_shut(conn, 0);
@@ -426,12 +431,19 @@ static void hps_cm_apply_options(struct hps_link *link, const struct sock *sk)
 		rdma_set_service_type(link->id, tos);
 }
 
-/*
+/**
+ * hps_cm_as_kernel - call with the kernel's credentials
+ * @fn: what to call, in the namespace of the process
+ * @arg: its argument
+ *
  * rdma_cm, and Soft-iWARP's TCP below it, ask whether the current process may have a
  * port below 1024. Which of them the module has is its own affair: any user's listen()
- * may be the first. The namespace stays that of the process.
+ * may be the first.
+ *
+ * Context: process, may sleep.
+ * Return: what @fn returns, or -ENOMEM.
  */
-static int hps_cm_as_kernel(int (*fn)(void *arg), void *arg)
+int hps_cm_as_kernel(int (*fn)(void *arg), void *arg)
 {
 	struct cred *cred = prepare_kernel_cred(&init_task);
 	const struct cred *old;
@@ -551,7 +563,7 @@ static struct hps_link *hps_cm_admit(struct rdma_cm_id *id,
 	int err;
 
 	*reason = HPS_REJ_NOMEM;
-	conn = hps_link_create(listener);
+	conn = hps_rdma_create(listener);
 	if (!conn)
 		return NULL;
 	link = hps_link(conn);
@@ -574,7 +586,7 @@ static struct hps_link *hps_cm_admit(struct rdma_cm_id *id,
 	}
 	*reason = err == -EAGAIN ? HPS_REJ_BUSY : HPS_REJ_REFUSED;
 	link->id = NULL;
-	hps_link_discard(conn);
+	hps_rdma_discard(conn);
 	return NULL;
 }
 
@@ -592,8 +604,16 @@ static bool hps_cm_proven(const struct rdma_cm_id *id,
 	       ((const struct sockaddr_in *)dst)->sin_port == hello->src_port;
 }
 
-/* Returns 0 if the cm_id was taken over. */
-static int hps_cm_request(struct rdma_cm_id *id, struct rdma_cm_event *event,
+/**
+ * hps_cm_request - a request came in at the service port
+ * @id: made for it by rdma_cm
+ * @event: with the hello
+ * @hn: the namespace
+ *
+ * Context: process, a handler of rdma_cm.
+ * Return: 0 if @id was taken over, or -ECONNREFUSED.
+ */
+int hps_cm_request(struct rdma_cm_id *id, struct rdma_cm_event *event,
 			  struct hps_net *hn)
 {
 	const struct rdma_dev_addr *dev_addr = &id->route.addr.dev_addr;
@@ -631,7 +651,7 @@ static int hps_cm_request(struct rdma_cm_id *id, struct rdma_cm_event *event,
 	id->event_handler = hps_cm_event;
 	err = hps_device_join(id->device, link);
 	if (!err)
-		err = hps_link_setup(link, id);
+		err = hps_rdma_setup(link, id);
 	if (!err) {
 		hps_cm_fill_hello(link, &answer);
 		hps_cm_param(&param, &answer, &id->device->attrs);
@@ -648,113 +668,4 @@ static int hps_cm_request(struct rdma_cm_id *id, struct rdma_cm_event *event,
 reject:
 	hps_cm_reject(id, hn, reason);
 	return -ECONNREFUSED;
-}
-
-static int hps_cm_service_event(struct rdma_cm_id *id,
-				struct rdma_cm_event *event)
-{
-	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
-		return 0;
-	return hps_cm_request(id, event, id->context);
-}
-
-static struct rdma_cm_id *hps_service_open(struct net *net, int family)
-{
-	struct sockaddr_storage any = {};
-	struct rdma_cm_id *id;
-	int err;
-
-	/* The port is at the same place in both. */
-	any.ss_family = family;
-	((struct sockaddr_in *)&any)->sin_port = htons(hps_service_port);
-
-	id = rdma_create_id(net, hps_cm_service_event, hps_net(net),
-			    RDMA_PS_TCP, IB_QPT_RC);
-	if (IS_ERR(id))
-		return id;
-	err = rdma_set_afonly(id, 1);
-	if (!err)
-		err = rdma_bind_addr(id, (struct sockaddr *)&any);
-	if (!err)
-		err = rdma_listen(id, READ_ONCE(hps_service_backlog));
-	if (!err)
-		return id;
-	rdma_destroy_id(id);
-	/* Which is what it says of a port that another has for any address. */
-	return ERR_PTR(err == -EADDRNOTAVAIL ? -EADDRINUSE : err);
-}
-
-static void hps_service_stop(struct hps_net *hn)
-{
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(hn->service); i++) {
-		if (hn->service[i])
-			rdma_destroy_id(hn->service[i]);
-		hn->service[i] = NULL;
-	}
-}
-
-/* @arg: the namespace */
-static int hps_service_start(void *arg)
-{
-	static const int family[] = { AF_INET, AF_INET6 };
-	struct net *net = arg;
-	struct hps_net *hn = hps_net(net);
-	struct rdma_cm_id *id;
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(family); i++) {
-		id = hps_service_open(net, family[i]);
-		if (!IS_ERR(id)) {
-			hn->service[i] = id;
-			continue;
-		}
-		/* A host may do without IPv6. */
-		if (family[i] == AF_INET6 && PTR_ERR(id) == -EAFNOSUPPORT)
-			continue;
-		pr_warn_ratelimited("rdma_cm port %u cannot be opened: %pe\n",
-				    hps_service_port, id);
-		hps_service_stop(hn);
-		return PTR_ERR(id);
-	}
-	return 0;
-}
-
-/**
- * hps_service_get - a socket begins to listen
- * @net: its namespace
- *
- * Context: process, may sleep.
- * Return: 0, or -EADDRINUSE when somebody else has the service port, or another
- * negative errno.
- */
-int hps_service_get(struct net *net)
-{
-	struct hps_net *hn = hps_net(net);
-	int err = 0;
-
-	mutex_lock(&hn->service_lock);
-	if (!hn->service_users)
-		err = hps_cm_as_kernel(hps_service_start, net);
-	if (!err)
-		hn->service_users++;
-	mutex_unlock(&hn->service_lock);
-	return err;
-}
-
-/**
- * hps_service_put - a socket listens no more
- * @net: its namespace
- *
- * Context: process, may sleep; no lock that a handler of rdma_cm takes.
- */
-void hps_service_put(struct net *net)
-{
-	struct hps_net *hn = hps_net(net);
-
-	mutex_lock(&hn->service_lock);
-	if (!--hn->service_users)
-		hps_service_stop(hn);
-	mutex_unlock(&hn->service_lock);
 }

@@ -2,9 +2,16 @@
 #ifndef HPS_CM_H
 #define HPS_CM_H
 
-struct net;
+struct hps_conn;
+struct hps_net;
+struct rdma_cm_event;
+struct rdma_cm_id;
+struct work_struct;
 
-int hps_service_get(struct net *net);
-void hps_service_put(struct net *net);
+int hps_cm_as_kernel(int (*fn)(void *arg), void *arg);
+int hps_cm_connect(struct hps_conn *conn);
+void hps_cm_attempt_work(struct work_struct *work);
+int hps_cm_request(struct rdma_cm_id *id, struct rdma_cm_event *event,
+		   struct hps_net *hn);
 
 #endif /* HPS_CM_H */

@@ -17,6 +17,7 @@
 #include <net/proto_memory.h>
 #endif
 
+#include "queue.h"
 #include "sock.h"
 
 /* Where the next byte of a program's memory is. 6.4 hid the vector. */

@@ -240,70 +240,21 @@ static inline bool hps_urgent_next(const struct hps_conn *conn)
 	       READ_ONCE(conn->rx_urgent_at) == hps_conn_read_pos(conn);
 }
 
-void hps_conn_init(struct hps_conn *conn, const struct hps_transport *ops,
-		   struct net *net);
+/* Have both directions come to their end? */
+static inline bool hps_conn_finished(const struct hps_conn *conn)
+{
+	return conn->fin_rcvd && conn->fin_acked;
+}
+
 void hps_conn_get(struct hps_conn *conn);
 void hps_conn_put(struct hps_conn *conn);
-
-int hps_conn_attach(struct hps_conn *conn, struct sock *sk);
 struct sock *hps_conn_sock(struct hps_conn *conn);
-void hps_conn_orphan(struct hps_conn *conn);
-void hps_conn_drop(struct hps_conn *conn);
 void hps_conn_shut(struct hps_conn *conn, int err);
-int hps_conn_why(struct hps_conn *conn);
-u32 hps_conn_mtu(const struct hps_conn *conn);
 void hps_conn_set_state(struct hps_conn *conn, int expected, u8 state);
+void hps_conn_wake(struct hps_conn *conn);
 void hps_conn_arm(struct hps_conn *conn, unsigned long delay);
 unsigned long hps_conn_open_time(u8 retries);
 void hps_conn_limit_opening(struct hps_conn *conn, unsigned long end);
-
-/* What a transport tells; see transport.h for the other direction. */
-void hps_conn_established(struct hps_conn *conn);
-int hps_conn_rx_data(struct hps_conn *conn, struct hps_buf *buf, bool tight,
-		     int urgent);
-int hps_conn_rx_urgent(struct hps_conn *conn, u32 ahead);
-int hps_conn_rx_fin(struct hps_conn *conn);
-int hps_conn_rx_finack(struct hps_conn *conn);
-void hps_conn_tx_done(struct hps_conn *conn, struct hps_buf *buf, u32 len);
-void hps_conn_set_msg_max(struct hps_conn *conn, u32 max);
-void hps_conn_tx_advanced(struct hps_conn *conn);
-void hps_conn_tx_cut(struct hps_conn *conn, struct hps_buf *buf);
-void hps_conn_end(struct hps_conn *conn);
-
-/* fetch.c: what is still at the peer */
-void hps_fetch_init(struct hps_conn *conn);
-void hps_fetch_expect(struct hps_conn *conn);
-void hps_fetch_back(struct hps_conn *conn);
-void hps_fetch_later(struct hps_conn *conn);
-void hps_fetch_cancel(struct hps_conn *conn);
-
-/* probe.c: is the peer there? */
-void hps_probe_init(struct hps_conn *conn);
-void hps_probe_watch(struct hps_conn *conn);
-void hps_probe_arm(struct hps_conn *conn);
-void hps_probe_cancel(struct hps_conn *conn);
-
-/* urgent.c: what MSG_OOB sends */
-void hps_urgent_mark(struct hps_conn *conn);
-int hps_urgent_offset(const struct hps_conn *conn, u32 len);
-void hps_urgent_tell(struct hps_conn *conn);
-void hps_urgent_expect(struct hps_conn *conn, u64 at);
-bool hps_urgent_arrive(struct hps_conn *conn, const u8 *data, u64 at, u32 len);
-void hps_urgent_read(struct hps_conn *conn);
-u32 hps_urgent_bound(struct hps_conn *conn, u32 off, u32 len);
-u32 hps_urgent_inq(const struct sock *sk, const struct hps_conn *conn);
-int hps_urgent_recv(struct sock *sk, struct msghdr *msg, size_t len, int flags);
-
-/* zerocopy.c: pages of others */
-void hps_zerocopy_queue(struct hps_conn *conn, struct hps_buf *buf);
-void hps_zerocopy_advance(struct hps_conn *conn);
-void hps_zerocopy_copied(struct hps_conn *conn, struct ubuf_info *uarg);
-void hps_zerocopy_end(struct hps_conn *conn);
-
-/* stream.c: from the send queue to the transport */
-void hps_stream_queued(struct hps_conn *conn, u32 len);
-void hps_stream_push(struct hps_conn *conn);
-void hps_stream_flush(struct hps_conn *conn);
-void hps_stream_fin(struct hps_conn *conn);
+u32 hps_conn_mtu(const struct hps_conn *conn);
 
 #endif /* HPS_CONN_H */

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * connect(2). The transport works on its own and tells the outcome by
- * hps_conn_established() or hps_conn_end(). What failed in a way that may pass is
- * tried again, after 50 ms, 100 ms and so on; a peer whose backlog is full until
- * the time is up that TCP's SYN would be sent again.
+ * hps_conn_established() or hps_conn_end(); retry.c says when there is another attempt.
  */
 #include <net/ip.h>
 #include <net/route.h>
 #include <net/tcp_states.h>
 
 #include "conn.h"
-#include "link.h"
+#include "conn_life.h"
 #include "net.h"
+#include "port.h"
+#include "record.h"
+#include "retry.h"
 #include "sock.h"
-#include "work.h"
-
-#define HPS_CONNECT_DELAY	msecs_to_jiffies(50)
-#define HPS_CONNECT_DELAY_MAX	(2 * HZ)
+#include "transport.h"
 
 /* Make a connection for a socket and start it. */
 static int hps_connect_attempt(struct sock *sk)
@@ -25,7 +23,7 @@ static int hps_connect_attempt(struct sock *sk)
 	struct hps_conn *conn;
 	int err;
 
-	conn = hps_link_create(sk);
+	conn = hps_transport_of(sk)->create(sk);
 	if (!conn)
 		return -ENOBUFS;
 	hps_record_init(conn, sk->sk_type);
@@ -36,7 +34,7 @@ static int hps_connect_attempt(struct sock *sk)
 	conn->user_mss = hsk->user_mss;
 	err = hps_conn_attach(conn, sk);
 	if (err) {
-		hps_link_discard(conn);
+		conn->ops->discard(conn);
 		return err;
 	}
 	err = conn->ops->connect(conn);
@@ -93,24 +91,6 @@ put:
 	sock_put(sk);
 }
 
-static void hps_connect_plan(struct sock *sk, unsigned long delay)
-{
-	sock_hold(sk);
-	if (!queue_delayed_work(hps_program_wq, &hps_sk(sk)->connect_work, delay))
-		__sock_put(sk);
-}
-
-/**
- * hps_connect_later - another attempt found the socket's lock taken; now it is free
- * @sk: the socket
- *
- * Context: any.
- */
-void hps_connect_later(struct sock *sk)
-{
-	hps_connect_plan(sk, 0);
-}
-
 /**
  * hps_connect_init - prepare a new socket for connect()
  * @sk: the socket
@@ -122,43 +102,6 @@ void hps_connect_init(struct sock *sk)
 	INIT_DELAYED_WORK(&hps_sk(sk)->connect_work, hps_connect_work);
 }
 
-/**
- * hps_connect_again - plan another attempt
- * @sk: a socket whose attempt failed
- * @tries: attempts there may be in all
- *
- * Context: hps_conn.lock of that attempt held.
- * Return: false if there were that many or time is up.
- */
-bool hps_connect_again(struct sock *sk, u8 tries)
-{
-	struct hps_sock *hsk = hps_sk(sk);
-	unsigned long delay = hsk->connect_delay, now = jiffies;
-
-	if (hsk->connect_tries >= tries ||
-	    time_after_eq(now, hsk->connect_deadline))
-		return false;
-	hsk->connect_tries++;
-	/* The last one is at the end, which hps_conn_limit_opening() makes. */
-	delay = min(delay, hsk->connect_deadline - now);
-	hsk->connect_delay = min_t(unsigned long, hsk->connect_delay * 2,
-				   HPS_CONNECT_DELAY_MAX);
-	hps_connect_plan(sk, delay);
-	return true;
-}
-
-/**
- * hps_connect_cancel - no more attempts
- * @sk: the socket, locked
- *
- * Context: process.
- */
-void hps_connect_cancel(struct sock *sk)
-{
-	if (cancel_delayed_work(&hps_sk(sk)->connect_work))
-		__sock_put(sk);
-}
-
 /* Undo a connect() that failed, so that the socket can try again. */
 static void hps_connect_undo(struct sock *sk)
 {
@@ -166,7 +109,7 @@ static void hps_connect_undo(struct sock *sk)
 	struct hps_addr local;
 
 	hps_connect_forget(sk);
-	hps_connect_cancel(sk);
+	hps_retry_cancel(sk);
 	hps_sock_set_state(sk, TCP_CLOSE);
 	hps_port_part(sk);
 	sk->sk_shutdown = 0;
@@ -245,9 +188,7 @@ static int hps_connect_start(struct sock *sk, struct sockaddr *uaddr, int len)
 	if (err)
 		return err;
 	hsk->local.v6 = peer.v6;
-	hsk->connect_tries = 1;
-	hsk->connect_delay = HPS_CONNECT_DELAY;
-	hsk->connect_deadline = jiffies + hps_connect_time(sk);
+	hps_retry_begin(sk, jiffies + hps_connect_time(sk));
 	sk->sk_err = 0;
 	err = hps_connect_attempt(sk);
 	if (err)

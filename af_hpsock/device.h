@@ -6,9 +6,10 @@
 #include <linux/list.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
-#include <rdma/ib_verbs.h>
 
 struct hps_link;
+struct ib_device;
+struct ib_pd;
 
 /**
  * struct hps_device - an RDMA device

@@ -198,38 +198,6 @@ struct hps_link {
 	struct hps_slot slots[HPS_SQ_SIZE];
 };
 
-/**
- * struct hps_receive - a buffer for what comes in
- * @dma: the buffer, first
- * @cqe: completion of the receive posted on it
- * @link: whose it is
- * @all: in hps_link.rx_all; in no list once the link has let go of it
- */
-struct hps_receive {
-	struct hps_dma dma;
-	struct ib_cqe cqe;
-	struct hps_link *link;
-	struct list_head all;
-};
-
-static inline struct hps_receive *hps_receive(const struct hps_buf *buf)
-{
-	return container_of(buf, struct hps_receive, dma.buf);
-}
-
-/* What goes out with a message apart from payload of the program. */
-struct hps_head {
-	struct hps_hdr hdr;
-	union {
-		struct hps_buffers buffers;	/* in BUFFERS */
-		struct hps_urgent_ahead urgent;	/* in URGENT */
-		struct hps_srcavail source;	/* in SRCAVAIL */
-		struct hps_readdone read;	/* in READDONE */
-		struct hps_srccancel cancel;	/* in SRCCANCEL */
-		struct hps_cancelack ack;	/* in CANCELACK */
-	};
-};
-
 static inline struct hps_link *hps_link(struct hps_conn *conn)
 {
 	return container_of(conn, struct hps_link, conn);
@@ -241,62 +209,12 @@ static inline struct hps_link *hps_slot_link(struct hps_slot *slot)
 	return container_of(slot, struct hps_link, slots[slot->index]);
 }
 
-/* link.c */
 int hps_link_init(void);
 void hps_link_exit(void);
-struct hps_conn *hps_link_create(const struct sock *sk);
+struct hps_link *hps_link_alloc(kuid_t uid);
+void hps_link_free(struct hps_conn *conn);
 bool hps_link_enter(struct hps_link *link);
 void hps_link_leave(struct hps_link *link);
 bool hps_link_reads(const struct hps_link *link);
-void hps_link_discard(struct hps_conn *conn);
-int hps_link_setup(struct hps_link *link, struct rdma_cm_id *id);
-void hps_link_established(struct hps_link *link);
-
-/* cm.c */
-int hps_cm_connect(struct hps_conn *conn);
-void hps_cm_attempt_work(struct work_struct *work);
-
-/* receives.c */
-int hps_receives_setup(struct hps_link *link, struct ib_device *ibdev);
-void hps_receives_again(struct hps_link *link, struct hps_buf *buf);
-void hps_receives_hold(struct hps_link *link, const struct hps_buf *buf);
-void hps_receives_consumed(struct hps_conn *conn, struct hps_buf *buf);
-void hps_receives_grow(struct hps_conn *conn, struct sock *sk);
-void hps_receives_work(struct work_struct *work);
-void hps_receives_later(struct hps_conn *conn);
-bool hps_receives_full(struct hps_conn *conn);
-u32 hps_receives_mem(struct hps_conn *conn);
-void hps_receives_read(struct hps_link *link);
-int hps_receives_extra(struct hps_link *link, struct sock *sk);
-void hps_receives_unmap(struct hps_link *link);
-
-/* cancel.c */
-void hps_cancel(struct hps_conn *conn);
-void hps_cancel_answer(struct hps_conn *conn, u32 done);
-int hps_cancel_acked(struct hps_link *link, u32 done);
-void hps_cancel_late(struct hps_link *link);
-
-/* msg.c */
-void hps_msg_init(struct hps_link *link);
-void hps_msg_end(struct hps_link *link);
-int hps_msg_post_receive(struct hps_link *link, struct hps_buf *buf);
-int hps_msg_send(struct hps_conn *conn, struct hps_buf *buf, u32 len,
-		 int urgent);
-int hps_msg_offer(struct hps_conn *conn, struct hps_buf *buf);
-void hps_msg_revoke(struct hps_link *link);
-int hps_msg_readdone(struct hps_link *link, u32 rkey);
-int hps_msg_srccancel(struct hps_link *link);
-int hps_msg_cancelack(struct hps_link *link);
-int hps_msg_urgent(struct hps_conn *conn, u32 ahead);
-int hps_msg_send_fin(struct hps_conn *conn);
-int hps_msg_send_finack(struct hps_conn *conn);
-bool hps_msg_tx_idle(struct hps_conn *conn);
-void hps_msg_probe(struct hps_conn *conn);
-void hps_msg_ask(struct hps_conn *conn);
-void hps_msg_resize(struct hps_link *link);
-void hps_msg_credit(struct hps_link *link);
-void hps_msg_first(struct hps_link *link);
-void hps_msg_rx(struct hps_link *link, struct hps_buf *buf);
-void hps_msg_error(struct hps_link *link, const struct ib_wc *wc);
 
 #endif /* HPS_LINK_H */

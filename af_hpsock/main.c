@@ -6,19 +6,26 @@
  * a socket, whose bytes are in a connection, which a transport carries
  * (transport.h). What comes in walks back the same way.
  *
- *   socket       sock.c, addr.c, port.c (who has which), bind.c, connect.c,
- *                listen.c, send.c, recv.c, splice.c, close.c, poll.c, sockopt.c
- *                with options_*.c
- *   connection   conn.c, stream.c (sending), record.c (messages in a stream), urgent.c,
- *                fetch.c (bytes that are still at the peer), lent.c (pages that the peer
- *                reads), wait.c (sends that wait for that), zerocopy.c (pages that the
- *                program leaves alone), probe.c (is the peer there?)
- *   transport    over RDMA: link.c, cm.c, msg.c, receives.c, credit.c, device.c,
- *                source.c (what is offered to the peer), cancel.c (and taken back),
- *                read.c (RDMA Reads)
- *   beside them  net.c (a namespace's), buf.c, mem.c and share.c (memory), protect.c
- *                (pages of programs), param.c (tunables), sysctl.c (those of a
- *                namespace), proc.c and stats.c (/proc/net)
+ *   socket       family.c and proto.c (the tables by which the kernel calls), sock.c,
+ *                addr.c, port.c (who has which), bind.c, connect.c with retry.c,
+ *                listen.c with queue.c, send.c, recv.c, splice.c, close.c, poll.c,
+ *                sockopt.c with options_*.c
+ *   connection   conn.c, conn_life.c (its beginning and its end), conn_rx.c and conn_tx.c
+ *                (what the transport tells), stream.c (sending), record.c (messages in a
+ *                stream), urgent.c, fetch.c (bytes that are still at the peer), lent.c
+ *                (pages that the peer reads), wait.c (sends that wait for that),
+ *                zerocopy.c (pages that the program leaves alone), probe.c (is the peer
+ *                there?), buf.c (bytes on their way), transport.c (which there are)
+ *   transport    over RDMA: rdma.c, link.c (a connection's), cm.c (the handshake),
+ *                service.c (where it comes in), msg.c and msg_rx.c, receives.c,
+ *                credit.c, device.c, dma.c, source.c (what is offered to the peer),
+ *                cancel.c (and taken back), read.c (RDMA Reads), share.c (memory by user)
+ *   beside them  net.c (a namespace's), mem.c (how much memory), protect.c (pages of
+ *                programs), param.c (tunables), sysctl.c (those of a namespace), proc.c
+ *                and stats.c (/proc/net)
+ *
+ * A connection calls its transport by struct hps_transport alone, and no file of another
+ * room sees the verbs; checks/layers has that checked.
  *
  * conn.c has the life cycle, the lock order and the reference rule.
  */
@@ -27,10 +34,10 @@
 
 #include "device.h"
 #include "family.h"
-#include "link.h"
 #include "net.h"
 #include "protect.h"
-#include "sock.h"
+#include "proto.h"
+#include "rdma.h"
 #include "work.h"
 
 struct workqueue_struct *hps_connect_wq;
@@ -79,18 +86,18 @@ static int __init hps_init(void)
 	err = hps_queues_create();
 	if (err)
 		return err;
-	err = hps_link_init();
+	err = hps_rdma_init();
 	if (err)
 		goto destroy_queues;
 	err = hps_net_register();
 	if (err)
-		goto exit_link;
-	err = hps_sock_register();
+		goto exit_rdma;
+	err = hps_proto_register();
 	if (err)
 		goto unregister_net;
 	err = hps_device_register();
 	if (err)
-		goto unregister_sock;
+		goto unregister_proto;
 	err = hps_family_register();
 	if (err)
 		goto unregister_device;
@@ -98,12 +105,12 @@ static int __init hps_init(void)
 
 unregister_device:
 	hps_device_unregister();
-unregister_sock:
-	hps_sock_unregister();
+unregister_proto:
+	hps_proto_unregister();
 unregister_net:
 	hps_net_unregister();
-exit_link:
-	hps_link_exit();
+exit_rdma:
+	hps_rdma_exit();
 destroy_queues:
 	hps_queues_destroy();
 	return err;
@@ -115,9 +122,9 @@ static void __exit hps_exit(void)
 	hps_family_unregister();
 	hps_device_unregister();
 	hps_queues_destroy();
-	hps_sock_unregister();
+	hps_proto_unregister();
 	hps_net_unregister();
-	hps_link_exit();
+	hps_rdma_exit();
 }
 
 module_init(hps_init);

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Messages: posted, completed, received, checked.
+ * Messages sent: posted, completed.
  *
  * Sends complete in order, so one completion retires every slot up to its own,
  * and most sends ask for none; hps_msg_ask() asks for them, late. DATA leaves
  * HPS_CTRL_SLOTS of the send queue to the messages that need no credit.
- *
- * Who owns a receive buffer: the queue pair while it is posted; hps_msg_rx()
- * from its completion on; the connection's receive queue if it was DATA, until
- * consumed() brings it back to receives.c. One that holds no DATA goes there at
- * once.
  */
 #include <net/tcp_states.h>
 
-#include "conn.h"
-#include "link.h"
+#include "cancel.h"
+#include "conn_life.h"
+#include "conn_tx.h"
+#include "device.h"
+#include "dma.h"
 #include "lent.h"
+#include "link.h"
+#include "msg.h"
 #include "net.h"
 #include "param.h"
+#include "receives.h"
 #include "source.h"
 
 /* Our messages are no larger, whatever the peer has buffers for. */
@@ -28,15 +29,6 @@
 
 /* How long it may take until a send that nothing follows is known to be delivered. */
 #define HPS_ASK_DELAY		2	/* jiffies */
-
-/* The peer broke the protocol: end this connection, and say how. */
-#define hps_msg_violation(link, what)					\
-do {									\
-	struct hps_link *__link = (link);				\
-									\
-	hps_stat_inc(__link->conn.hn, VIOLATION_##what);		\
-	hps_conn_shut(&__link->conn, EPROTO);				\
-} while (0)
 
 /**
  * hps_msg_error - a completion with an error: the queue pair is finished
@@ -329,7 +321,7 @@ void hps_msg_resize(struct hps_link *link)
 	link->tx_resize = false;
 	if (link->conn.user_mss)
 		max = min_t(u32, max, link->conn.user_mss);
-	hps_conn_set_msg_max(&link->conn, max);
+	hps_conn_tx_resize(&link->conn, max);
 }
 
 /* A message without bytes of the program and without credit. */
@@ -721,328 +713,38 @@ void hps_msg_credit(struct hps_link *link)
 	}
 }
 
-/**
- * hps_msg_first - tell the responder that it is established
- * @link: the initiator's, locked, just established
- */
-void hps_msg_first(struct hps_link *link)
+/* An RDMA Read needs one key for all that it reads. */
+static void hps_msg_lend(struct hps_link *link)
 {
-	lockdep_assert_held(&link->conn.lock);
-	hps_msg_control(link, HPS_MSG_CREDIT);
-}
+	const struct ib_device_attr *attrs = &link->dev->ibdev->attrs;
 
-static void hps_msg_received(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct hps_receive *rx = container_of(wc->wr_cqe, struct hps_receive,
-					      cqe);
-	struct hps_buf *buf = &rx->dma.buf;
-	struct hps_link *link = rx->link;
-	struct hps_conn *conn = &link->conn;
-
-	spin_lock_bh(&conn->lock);
-	if (wc->status != IB_WC_SUCCESS) {
-		hps_msg_error(link, wc);
-		goto unlock;
-	}
-	ib_dma_sync_single_for_cpu(rx->dma.ibdev, rx->dma.addr, wc->byte_len,
-				   DMA_FROM_DEVICE);
-	buf->end = wc->byte_len;
-	buf->remote = false;
-	link->rx_revoked = wc->wc_flags & IB_WC_WITH_INVALIDATE ?
-			   wc->ex.invalidate_rkey : 0;
-	buf->stamp = ktime_get_real();
-	if (conn->state == TCP_SYN_RECV)
-		hps_link_established(link);
-	if (link->established)
-		hps_msg_rx(link, buf);
-	else if (!conn->shut)
-		hps_msg_violation(link, STATE);
-unlock:
-	spin_unlock_bh(&conn->lock);
+	link->tx_mr_pages = min_t(u32, attrs->max_fast_reg_page_list_len,
+				  HPS_SOURCE_MAX / PAGE_SIZE + 1);
+	/* It may begin anywhere in its first page. */
+	if (link->tx_mr_pages > 1 && link->peer_reads)
+		link->conn.tx_lend_max = (link->tx_mr_pages - 1) * PAGE_SIZE;
 }
 
 /**
- * hps_msg_post_receive - let the device have a receive buffer
- * @link: locked
- * @buf: in no queue
+ * hps_msg_established - both ends are ready, let messages through
+ * @link: locked; tx_size and the peer's credits are set
  *
- * Return: 0 or what ib_post_recv() says.
+ * Once; not if the connection is ending.
  */
-int hps_msg_post_receive(struct hps_link *link, struct hps_buf *buf)
-{
-	struct hps_receive *rx = hps_receive(buf);
-	struct ib_recv_wr wr = {};
-	struct ib_sge sge;
-
-	lockdep_assert_held(&link->conn.lock);
-	sge.addr = rx->dma.addr;
-	sge.length = buf->size;
-	sge.lkey = link->id->qp->pd->local_dma_lkey;
-	ib_dma_sync_single_for_device(rx->dma.ibdev, rx->dma.addr, buf->size,
-				      DMA_FROM_DEVICE);
-	rx->cqe.done = hps_msg_received;
-	wr.wr_cqe = &rx->cqe;
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
-	return ib_post_recv(link->id->qp, &wr, NULL);
-}
-
-/* Between SRCCANCEL and our CANCELACK? */
-static bool hps_msg_cancelling(const struct hps_link *link)
-{
-	return link->conn.rx_cancel || link->rx_cancelled;
-}
-
-/* Handlers return whether the buffer was kept. */
-static bool hps_msg_rx_stream(struct hps_link *link, struct hps_buf *buf,
-			      u32 start, u32 end, int urgent)
+void hps_msg_established(struct hps_link *link)
 {
 	struct hps_conn *conn = &link->conn;
-
-	if (hps_credit_received(&link->credit)) {
-		hps_msg_violation(link, OVERRUN);
-		return false;
-	}
-	if (hps_msg_cancelling(link)) {
-		hps_msg_violation(link, SOURCE);
-		return false;
-	}
-	hps_stat_inc(conn->hn, RX_MSGS);
-	hps_stat_add(conn->hn, RX_BYTES, end - start);
-	hps_receives_hold(link, buf);
-	buf->start = start;
-	buf->end = end;
-	if (!hps_conn_rx_data(conn, buf, hps_credit_tight(&link->credit),
-			      urgent))
-		return true;
-	link->rx_held--;
-	hps_msg_violation(link, STATE);
-	return false;
-}
-
-static bool hps_msg_rx_data(struct hps_link *link, struct hps_buf *buf)
-{
-	const struct hps_hdr *hdr = buf->data;
-	u32 len = buf->end - sizeof(*hdr);
-	int urgent = -1;
-
-	if (hdr->flags & HPS_FLAG_URGENT) {
-		urgent = be16_to_cpu(hdr->urgent);
-		if (urgent >= len) {
-			hps_msg_violation(link, URGENT);
-			return false;
-		}
-	}
-	return hps_msg_rx_stream(link, buf, sizeof(*hdr), buf->end, urgent);
-}
-
-static bool hps_msg_rx_srcavail(struct hps_link *link, struct hps_buf *buf)
-{
-	const struct hps_srcavail *src = buf->data + sizeof(struct hps_hdr);
-	u64 addr = be64_to_cpu(src->addr);
-	u32 len = be32_to_cpu(src->len);
-
-	if (!link->reads || !len || len > HPS_SOURCE_MAX || addr + len < addr) {
-		hps_msg_violation(link, SOURCE);
-		return false;
-	}
-	buf->remote = true;
-	return hps_msg_rx_stream(link, buf, 0, len, -1);
-}
-
-static bool hps_msg_rx_readdone(struct hps_link *link, struct hps_buf *buf)
-{
-	const struct hps_readdone *read = buf->data + sizeof(struct hps_hdr);
-
-	if (hps_source_read(link, be32_to_cpu(read->total)))
-		hps_msg_violation(link, SOURCE);
-	else
-		hps_conn_tx_advanced(&link->conn);
-	return false;
-}
-
-static bool hps_msg_rx_srccancel(struct hps_link *link, struct hps_buf *buf)
-{
-	const struct hps_srccancel *cancel =
-		buf->data + sizeof(struct hps_hdr);
-	struct hps_conn *conn = &link->conn;
-
-	if (conn->fin_rcvd || conn->records) {
-		hps_msg_violation(link, STATE);
-		return false;
-	}
-	/* One at a time. */
-	if (!cancel->count || !link->reads || hps_msg_cancelling(link)) {
-		hps_msg_violation(link, SOURCE);
-		return false;
-	}
-	conn->rx_cancel = be32_to_cpu(cancel->count);
-	hps_fetch_back(conn);
-	return false;
-}
-
-static bool hps_msg_rx_cancelack(struct hps_link *link, struct hps_buf *buf)
-{
-	const struct hps_cancelack *ack = buf->data + sizeof(struct hps_hdr);
-
-	if (hps_cancel_acked(link, be32_to_cpu(ack->done)))
-		hps_msg_violation(link, SOURCE);
-	else
-		hps_conn_tx_advanced(&link->conn);
-	return false;
-}
-
-static bool hps_msg_rx_credit(struct hps_link *link, struct hps_buf *buf)
-{
-	return false;
-}
-
-static bool hps_msg_rx_fin(struct hps_link *link, struct hps_buf *buf)
-{
-	if (hps_msg_cancelling(link) || hps_conn_rx_fin(&link->conn))
-		hps_msg_violation(link, STATE);
-	return false;
-}
-
-static bool hps_msg_rx_finack(struct hps_link *link, struct hps_buf *buf)
-{
-	if (hps_conn_rx_finack(&link->conn))
-		hps_msg_violation(link, STATE);
-	return false;
-}
-
-static bool hps_msg_rx_buffers(struct hps_link *link, struct hps_buf *buf)
-{
-	const struct hps_buffers *buffers = buf->data + sizeof(struct hps_hdr);
-	u32 from = be32_to_cpu(buffers->from), size = be32_to_cpu(buffers->size);
-
-	/* One step at a time. */
-	if (size < HPS_BUF_MIN || size > HPS_BUF_MAX ||
-	    link->tx_resize) {
-		hps_msg_violation(link, BUFFERS);
-		return false;
-	}
-	link->tx_size = size;
-	link->tx_from = from;
-	link->tx_resize = true;
-	/* Credits may have come before this did. */
-	if ((s32)(from - link->tx_seq) <= 0)
-		hps_msg_resize(link);
-	return false;
-}
-
-static bool hps_msg_rx_urgent(struct hps_link *link, struct hps_buf *buf)
-{
-	const struct hps_urgent_ahead *urgent =
-		buf->data + sizeof(struct hps_hdr);
-	u32 ahead = be32_to_cpu(urgent->ahead);
-
-	/* One at a time. */
-	if (ahead > INT_MAX || link->rx_urgents != link->rx_heard) {
-		hps_msg_violation(link, URGENT);
-		return false;
-	}
-	link->rx_urgents = !link->rx_urgents;
-	if (hps_conn_rx_urgent(&link->conn, ahead))
-		hps_msg_violation(link, STATE);
-	return false;
-}
-
-static const struct {
-	bool (*rx)(struct hps_link *link, struct hps_buf *buf);
-	u32 min;
-	u32 max;
-} hps_msg_types[] = {
-	[HPS_MSG_DATA]	  = { hps_msg_rx_data, 1, U32_MAX },
-	[HPS_MSG_CREDIT]  = { hps_msg_rx_credit },
-	[HPS_MSG_FIN]	  = { hps_msg_rx_fin },
-	[HPS_MSG_FINACK]  = { hps_msg_rx_finack },
-	[HPS_MSG_BUFFERS] = { hps_msg_rx_buffers, sizeof(struct hps_buffers),
-			      sizeof(struct hps_buffers) },
-	[HPS_MSG_URGENT]  = { hps_msg_rx_urgent,
-			      sizeof(struct hps_urgent_ahead),
-			      sizeof(struct hps_urgent_ahead) },
-	[HPS_MSG_SRCAVAIL] = { hps_msg_rx_srcavail, sizeof(struct hps_srcavail),
-			       sizeof(struct hps_srcavail) },
-	[HPS_MSG_READDONE] = { hps_msg_rx_readdone, sizeof(struct hps_readdone),
-			       sizeof(struct hps_readdone) },
-	[HPS_MSG_SRCCANCEL] = { hps_msg_rx_srccancel,
-				sizeof(struct hps_srccancel),
-				sizeof(struct hps_srccancel) },
-	[HPS_MSG_CANCELACK] = { hps_msg_rx_cancelack,
-				sizeof(struct hps_cancelack),
-				sizeof(struct hps_cancelack) },
-};
-
-/* Has the peer our last URGENT? False if it claims one that it was not sent. */
-static bool hps_msg_heard(struct hps_link *link, const struct hps_hdr *hdr)
-{
-	if (!!(hdr->flags & HPS_FLAG_HEARD) != link->tx_urgents)
-		return link->tx_waits;
-	link->tx_waits = false;
-	return true;
-}
-
-/* What holds for messages of every type; false ends the connection. */
-static bool hps_msg_check(struct hps_link *link, const struct hps_buf *buf)
-{
-	const struct hps_hdr *hdr = buf->data;
-	u32 payload;
-
-	if (buf->end < sizeof(*hdr)) {
-		hps_msg_violation(link, LENGTH);
-		return false;
-	}
-	if (hdr->type >= ARRAY_SIZE(hps_msg_types) ||
-	    !hps_msg_types[hdr->type].rx) {
-		hps_msg_violation(link, TYPE);
-		return false;
-	}
-	payload = buf->end - sizeof(*hdr);
-	if (be32_to_cpu(hdr->len) != payload ||
-	    payload < hps_msg_types[hdr->type].min ||
-	    payload > hps_msg_types[hdr->type].max) {
-		hps_msg_violation(link, LENGTH);
-		return false;
-	}
-	if (be32_to_cpu(hdr->seq) != link->rx_seq) {
-		hps_msg_violation(link, SEQ);
-		return false;
-	}
-	link->rx_seq++;
-	if (hps_credit_granted(&link->credit, be32_to_cpu(hdr->credit))) {
-		hps_msg_violation(link, CREDIT);
-		return false;
-	}
-	if (!hps_msg_heard(link, hdr)) {
-		hps_msg_violation(link, URGENT);
-		return false;
-	}
-	return true;
-}
-
-/**
- * hps_msg_rx - a message came in
- * @link: locked, established
- * @buf: holds it up to end; ownership passes
- *
- * Also what came before an end that was begun here is still delivered: the
- * peer's data counts, only its protocol is not answered any more. Not so once
- * the program was told of the end: what it would read has a gap by then.
- */
-void hps_msg_rx(struct hps_link *link, struct hps_buf *buf)
-{
-	const struct hps_hdr *hdr = buf->data;
+	bool initiator = conn->state == TCP_SYN_SENT;
 
 	lockdep_assert_held(&link->conn.lock);
-	if (link->conn.reported ||
-	    (link->conn.shut && link->conn.err == EPROTO))
+	if (conn->shut || link->established)
 		return;
-	if (!hps_msg_check(link, buf))
-		return;
-	link->conn.heard = jiffies;
-	if (!hps_msg_types[hdr->type].rx(link, buf))
-		hps_receives_again(link, buf);
-	hps_stream_push(&link->conn);
-	hps_msg_credit(link);
+	hps_msg_resize(link);
+	hps_msg_lend(link);
+	conn->dif = link->id->route.addr.dev_addr.bound_dev_if;
+	link->established = true;
+	hps_conn_established(conn);
+	/* The responder takes any message as the last step of the handshake. */
+	if (initiator)
+		hps_msg_control(link, HPS_MSG_CREDIT);
 }

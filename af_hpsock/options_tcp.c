@@ -8,6 +8,7 @@
 #include "conn.h"
 #include "options.h"
 #include "param.h"
+#include "probe.h"
 #include "sock.h"
 
 /* Every message is sent at once while there are credits: this flushes. */

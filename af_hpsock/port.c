@@ -14,6 +14,7 @@
 #include <net/tcp_states.h>
 
 #include "net.h"
+#include "port.h"
 #include "sock.h"
 
 /* How many ports connect() tries before it lets others run. */

@@ -19,6 +19,7 @@
 #include "compat.h"
 #include "conn.h"
 #include "net.h"
+#include "probe.h"
 #include "sock.h"
 
 /* Silence after which a peer that data waits for is probed. */

@@ -3,7 +3,7 @@
  * RDMA Reads of what the peer offered with SRCAVAIL, straight to where the bytes are
  * wanted. A reader waits for them; that always ends, as a queue pair completes or
  * flushes whatever was posted. There is one reader at a time (recv.c), so the room
- * that hps_link_create_qp() reserves in the send queue, HPS_READS requests of
+ * that hps_rdma_create_qp() reserves in the send queue, HPS_READS requests of
  * rdma_rw, is all his.
  */
 #include <linux/completion.h>
@@ -12,8 +12,10 @@
 
 #include "conn.h"
 #include "link.h"
+#include "msg.h"
 #include "net.h"
 #include "read.h"
+#include "stream.h"
 
 /* Elements of one request: 64 KiB that begin anywhere. */
 #define HPS_READ_SGES	17

@@ -31,9 +31,12 @@
 
 #include "conn.h"
 #include "device.h"
+#include "dma.h"
 #include "link.h"
+#include "msg.h"
 #include "net.h"
 #include "param.h"
+#include "receives.h"
 #include "share.h"
 #include "sock.h"
 #include "work.h"
@@ -68,7 +71,7 @@ static void hps_receives_free(struct hps_link *link, struct hps_buf *buf)
 
 static int hps_receives_post(struct hps_link *link, struct hps_buf *buf)
 {
-	int err = hps_msg_post_receive(link, buf);
+	int err = hps_msg_rx_post(link, buf);
 
 	if (!err) {
 		link->rx_posted++;

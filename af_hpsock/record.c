@@ -24,6 +24,7 @@
 
 #include "conn.h"
 #include "fetch.h"
+#include "record.h"
 #include "recv.h"
 #include "sock.h"
 #include "wait.h"

@@ -21,6 +21,8 @@
 #include "read.h"
 #include "recv.h"
 #include "sock.h"
+#include "stream.h"
+#include "urgent.h"
 
 #define HPS_SPIN_MISSES	4	/* after so many in a row that were in vain, reads do not spin */
 #define HPS_SPIN_AGAIN	32	/* but for one in so many */

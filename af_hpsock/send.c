@@ -18,10 +18,15 @@
 #include <linux/hpsock.h>
 
 #include "conn.h"
+#include "conn_life.h"
 #include "lent.h"
 #include "param.h"
+#include "record.h"
 #include "sock.h"
+#include "stream.h"
+#include "urgent.h"
 #include "wait.h"
+#include "zerocopy.h"
 
 /* The last buffer of the queue if it has room, or a spare one; marked busy. */
 static struct hps_buf *hps_send_tail(struct hps_conn *conn)

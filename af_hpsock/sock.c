@@ -20,15 +20,9 @@
 #include "conn.h"
 #include "mem.h"
 #include "param.h"
+#include "port.h"
+#include "proto.h"
 #include "sock.h"
-
-static atomic_long_t hps_memory_allocated;
-static DEFINE_PER_CPU(int, hps_memory_per_cpu_fw_alloc);
-static struct percpu_counter hps_sockets_allocated;
-static unsigned long hps_memory_pressure;
-static long hps_sysctl_mem[3];
-static int hps_sysctl_wmem[3] = { SOCK_MIN_SNDBUF, 512 << 10, 4 << 20 };
-static int hps_sysctl_rmem[3] = { SOCK_MIN_RCVBUF, 512 << 10, 4 << 20 };
 
 static void hps_write_space(struct sock *sk)
 {
@@ -91,10 +85,9 @@ struct sock *hps_sock_alloc(struct net *net, struct socket *sock, int type,
 	sk->sk_protocol = protocol;
 	sk->sk_destruct = hps_sock_destruct;
 	sk->sk_write_space = hps_write_space;
-	sk->sk_sndbuf = hps_sysctl_wmem[1];
-	sk->sk_rcvbuf = hps_sysctl_rmem[1];
+	sk->sk_sndbuf = sk->sk_prot->sysctl_wmem[1];
+	sk->sk_rcvbuf = sk->sk_prot->sysctl_rmem[1];
 	inet_sk(sk)->pinet6 = &hsk->inet6;
-	hps_opt_init(sk);
 	ipv6_addr_set_v4mapped(htonl(INADDR_ANY), &hsk->local.ip);
 	INIT_HLIST_NODE(&hsk->port_node);
 	INIT_HLIST_NODE(&hsk->sock_node);
@@ -102,7 +95,7 @@ struct sock *hps_sock_alloc(struct net *net, struct socket *sock, int type,
 	spin_lock_init(&hsk->queue.lock);
 	INIT_LIST_HEAD(&hsk->queue.pending);
 	INIT_LIST_HEAD(&hsk->queue.ready);
-	hps_connect_init(sk);
+	sk->sk_prot->init(sk);
 	sk_sockets_allocated_inc(sk);
 	sock_prot_inuse_add(net, &hps_prot, 1);
 	hps_mem_add(sk);
@@ -175,34 +168,18 @@ bool hps_sock_own(struct sock *sk, u8 later)
 	return free;
 }
 
-/* proto.release_cb: the lock becomes free; its inner spin lock is held. */
-static void hps_sock_release_cb(struct sock *sk)
-{
-	struct hps_sock *hsk = hps_sk(sk);
-	struct hps_conn *conn = rcu_dereference_protected(hsk->conn, true);
-	u8 later = hsk->later;
-
-	hps_sock_reap(sk);
-	if (likely(!later))
-		return;
-	hsk->later = 0;
-	if (later & HPS_LATER_CONNECT)
-		hps_connect_later(sk);
-	if (conn && later & HPS_LATER_COLLECT)
-		hps_fetch_later(conn);
-	if (conn && later & HPS_LATER_GROW)
-		conn->ops->grow_later(conn);
-}
-
 /*
  * Where memory was refused the core made the limit as small as what was queued then. There
  * is memory again; TCP's limit grows again with what is acknowledged.
  */
 static void hps_sock_restore_sndbuf(struct sock *sk)
 {
-	if (unlikely(sk->sk_sndbuf < hps_sysctl_wmem[1]) &&
-	    !(sk->sk_userlocks & SOCK_SNDBUF_LOCK) && !hps_memory_pressure)
-		WRITE_ONCE(sk->sk_sndbuf, hps_sysctl_wmem[1]);
+	int usual = sk->sk_prot->sysctl_wmem[1];
+
+	if (unlikely(sk->sk_sndbuf < usual) &&
+	    !(sk->sk_userlocks & SOCK_SNDBUF_LOCK) &&
+	    !READ_ONCE(*sk->sk_prot->memory_pressure))
+		WRITE_ONCE(sk->sk_sndbuf, usual);
 }
 
 /**
@@ -236,9 +213,10 @@ bool hps_sock_charge(struct sock *sk, u32 bytes, int kind)
  */
 void hps_sock_grow_sndbuf(struct sock *sk)
 {
-	if (!(sk->sk_userlocks & SOCK_SNDBUF_LOCK) &&
-	    sk->sk_sndbuf < hps_sysctl_wmem[2])
-		WRITE_ONCE(sk->sk_sndbuf, hps_sysctl_wmem[2]);
+	int most = sk->sk_prot->sysctl_wmem[2];
+
+	if (!(sk->sk_userlocks & SOCK_SNDBUF_LOCK) && sk->sk_sndbuf < most)
+		WRITE_ONCE(sk->sk_sndbuf, most);
 }
 
 /**
@@ -253,7 +231,7 @@ void hps_sock_grow_sndbuf(struct sock *sk)
  */
 bool hps_sock_grow_rcvbuf(struct sock *sk)
 {
-	int more = min(sk->sk_rcvbuf * 2, hps_sysctl_rmem[2]);
+	int more = min(sk->sk_rcvbuf * 2, sk->sk_prot->sysctl_rmem[2]);
 
 	if (sk->sk_userlocks & SOCK_RCVBUF_LOCK || sk->sk_rcvbuf >= more ||
 	    !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_moderate_rcvbuf) ||
@@ -323,74 +301,4 @@ void hps_sock_reap_soon(struct sock *sk, const struct hps_conn *conn)
 	if (!sock_owned_by_user(sk))
 		hps_sock_reap(sk);
 	bh_unlock_sock(sk);
-}
-
-/* TCP_NOTSENT_LOWAT, as tcp_stream_memory_free() has it. */
-static bool hps_stream_memory_free(const struct sock *sk, int wake)
-{
-	u32 lowat = READ_ONCE(hps_sk(sk)->notsent_lowat) ?:
-		    READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_notsent_lowat);
-	struct hps_conn *conn;
-	u32 unsent = 0;
-
-	rcu_read_lock();
-	conn = rcu_dereference(hps_sk(sk)->conn);
-	if (conn)
-		unsent = READ_ONCE(conn->tx_unsent);
-	rcu_read_unlock();
-	return unsent << wake < lowat;
-}
-
-struct proto hps_prot = {
-	.name			= "HPSOCK",
-	.owner			= THIS_MODULE,
-	.close			= hps_close,
-	.disconnect		= hps_disconnect,
-	.release_cb		= hps_sock_release_cb,
-	.keepalive		= hps_keepalive,
-	.stream_memory_free	= hps_stream_memory_free,
-	.memory_allocated	= &hps_memory_allocated,
-	.per_cpu_fw_alloc	= &hps_memory_per_cpu_fw_alloc,
-	.memory_pressure	= &hps_memory_pressure,
-	.sockets_allocated	= &hps_sockets_allocated,
-	.sysctl_mem		= hps_sysctl_mem,
-	.sysctl_wmem		= hps_sysctl_wmem,
-	.sysctl_rmem		= hps_sysctl_rmem,
-	.obj_size		= sizeof(struct hps_sock),
-	HPS_PROTO_COMPAT
-};
-
-/**
- * hps_sock_register - make sockets possible
- *
- * Context: process, may sleep.
- * Return: 0 or a negative errno.
- */
-int hps_sock_register(void)
-{
-	/* In pages, as tcp_mem: all sockets together stay below an eighth. */
-	unsigned long limit = max(nr_free_buffer_pages() / 8, 128UL);
-	int err;
-
-	hps_sysctl_mem[0] = limit / 4 * 3;
-	hps_sysctl_mem[1] = limit;
-	hps_sysctl_mem[2] = hps_sysctl_mem[0] * 2;
-	err = percpu_counter_init(&hps_sockets_allocated, 0, GFP_KERNEL);
-	if (err)
-		return err;
-	err = proto_register(&hps_prot, 1);
-	if (err)
-		percpu_counter_destroy(&hps_sockets_allocated);
-	return err;
-}
-
-/**
- * hps_sock_unregister - undo hps_sock_register(), when no socket is left
- *
- * Context: process, may sleep.
- */
-void hps_sock_unregister(void)
-{
-	proto_unregister(&hps_prot);
-	percpu_counter_destroy(&hps_sockets_allocated);
 }

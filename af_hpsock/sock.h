@@ -63,7 +63,7 @@ struct hps_accept_queue {
  * @port_node: in @port
  * @sock_node: in hps_net.socks, likewise
  * @listen_node: in hps_net.listeners while it listens
- * @later: HPS_LATER_*, which hps_sock_release_cb() sees to; the spin lock inside the
+ * @later: HPS_LATER_*, which hps_proto_release_cb() sees to; the spin lock inside the
  *	socket lock
  * @conn: referenced; set by attach, cleared by disconnect and destruct.
  *	Socket lock, or RCU to look
@@ -164,8 +164,6 @@ static inline u32 hps_sock_rcv_limit(const struct sock *sk)
 	return clamp ? min(clamp, rcvbuf) : rcvbuf;
 }
 
-extern struct proto hps_prot;
-
 struct sock *hps_sock_alloc(struct net *net, struct socket *sock, int type,
 			    int protocol, int kern);
 void hps_sock_set_local(struct sock *sk, const struct hps_addr *addr);
@@ -176,22 +174,6 @@ void hps_sock_grow_sndbuf(struct sock *sk);
 bool hps_sock_grow_rcvbuf(struct sock *sk);
 void hps_sock_reap(struct sock *sk);
 void hps_sock_reap_soon(struct sock *sk, const struct hps_conn *conn);
-int hps_sock_register(void);
-void hps_sock_unregister(void);
-
-/* port.c */
-int hps_port_bind(struct sock *sk, const struct hps_addr *addr);
-int hps_port_recheck(struct sock *sk);
-int hps_port_connect(struct sock *sk, const struct hps_addr *peer);
-void hps_port_part(struct sock *sk);
-void hps_port_share(struct sock *sk, struct sock *with);
-void hps_port_rename(struct sock *sk, const struct hps_addr *addr);
-void hps_port_release(struct sock *sk);
-void hps_port_listen(struct sock *sk);
-void hps_port_unlisten(struct sock *sk);
-struct sock *hps_port_listener(struct net *net, const struct in6_addr *ip,
-			       u16 port, int type, int dif,
-			       const struct hps_addr *peer);
 
 /* bind.c */
 int hps_bind(struct socket *sock, struct sockaddr *uaddr, int len);
@@ -200,9 +182,6 @@ int hps_autobind(struct sock *sk);
 /* connect.c */
 int hps_connect(struct socket *sock, struct sockaddr *uaddr, int len,
 		int flags);
-void hps_connect_cancel(struct sock *sk);
-bool hps_connect_again(struct sock *sk, u8 tries);
-void hps_connect_later(struct sock *sk);
 void hps_connect_init(struct sock *sk);
 
 /* listen.c */
@@ -210,10 +189,6 @@ int hps_listen(struct socket *sock, int backlog);
 void hps_unlisten(struct sock *sk);
 int hps_accept(struct socket *sock, struct socket *newsock, int flags,
 	       bool kern);
-int hps_queue_reserve(struct sock *listener, struct hps_conn *conn);
-void hps_queue_ready(struct hps_conn *conn);
-bool hps_queue_has_ready(struct sock *sk);
-void hps_queue_remove(struct hps_conn *conn);
 
 /* send.c, recv.c */
 int hps_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
@@ -231,13 +206,6 @@ void hps_splice_eof(struct socket *sock);
 int hps_shutdown(struct socket *sock, int how);
 void hps_close(struct sock *sk, long timeout);
 int hps_disconnect(struct sock *sk, int flags);
-
-/* probe.c */
-unsigned int hps_probe_idle(const struct sock *sk);
-unsigned int hps_probe_interval(const struct sock *sk);
-unsigned int hps_probe_count(const struct sock *sk);
-void hps_probe_changed(struct sock *sk);
-void hps_keepalive(struct sock *sk, int val);
 
 /* poll.c */
 __poll_t hps_poll(struct file *file, struct socket *sock, poll_table *wait);

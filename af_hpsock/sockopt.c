@@ -17,7 +17,9 @@
 #include "compat.h"
 #include "conn.h"
 #include "options.h"
+#include "record.h"
 #include "sock.h"
+#include "urgent.h"
 
 /**
  * hps_opt_int - answer getsockopt() with an int

@@ -25,6 +25,7 @@
 
 #include "conn.h"
 #include "device.h"
+#include "dma.h"
 #include "lent.h"
 #include "link.h"
 #include "mem.h"
@@ -109,8 +110,16 @@ static void hps_source_release(struct hps_buf *buf)
 	hps_lent_put(source->lent);
 }
 
-static struct hps_source *hps_source_new(struct hps_link *link,
-					 struct hps_lent *lent)
+/**
+ * hps_source_new - a send buffer of pages that the peer reads
+ * @link: entered
+ * @lent: the pages; the buffer's, if there is one
+ *
+ * Context: process, may sleep.
+ * Return: the buffer, with a key, or NULL.
+ */
+struct hps_source *hps_source_new(struct hps_link *link,
+				  struct hps_lent *lent)
 {
 	struct hps_source *source = hps_buf_shell(sizeof(*source), lent->len,
 						  GFP_KERNEL);
@@ -131,34 +140,6 @@ static struct hps_source *hps_source_new(struct hps_link *link,
 }
 
 /**
- * hps_source_queue - hps_transport.tx_lend
- * @conn: established
- * @lent: the pages; the transport's, if this succeeds
- *
- * Context: process, the socket's lock held; may sleep.
- * Return: false without memory or keys, and when the connection is ending.
- */
-bool hps_source_queue(struct hps_conn *conn, struct hps_lent *lent)
-{
-	struct hps_link *link = hps_link(conn);
-	struct hps_source *source = NULL;
-
-	if (!hps_link_enter(link))
-		return false;
-	if (!hps_receives_extra(link, conn->sk))
-		source = hps_source_new(link, lent);
-	if (source) {
-		spin_lock_bh(&conn->lock);
-		if (lent->waited)
-			WRITE_ONCE(conn->tx_waited, conn->tx_waited + 1);
-		hps_zerocopy_queue(conn, &source->dma.buf);
-		spin_unlock_bh(&conn->lock);
-	}
-	hps_link_leave(link);
-	return source;
-}
-
-/**
  * hps_source_revoked - its key was invalidated
  * @link: locked
  * @source: the source; its pages are nobody's business any more
@@ -174,37 +155,6 @@ void hps_source_revoked(struct hps_link *link, struct hps_source *source)
 		return;
 	WRITE_ONCE(conn->tx_waited, conn->tx_waited - 1);
 	hps_wake(&conn->tx_waited);
-}
-
-/**
- * hps_source_read - the peer has read what it was offered first
- * @link: locked
- * @total: so many were read, since the connection began
- *
- * A peer that keeps to the protocol has invalidated the key by the same message.
- *
- * Return: 0, or -EPROTO if it was not offered as many.
- */
-int hps_source_read(struct hps_link *link, u32 total)
-{
-	struct hps_source *source;
-
-	lockdep_assert_held(&link->conn.lock);
-	if (total != link->tx_read_total + 1 || !link->tx_offers)
-		return -EPROTO;
-	link->tx_read_total++;
-	link->tx_offers--;
-	source = list_first_entry(&link->tx_sources, struct hps_source, node);
-	if (link->rx_revoked == source->mr->rkey) {
-		list_del_init(&source->node);
-		hps_source_revoked(link, source);
-		hps_conn_tx_done(&link->conn, &source->dma.buf,
-				 source->dma.buf.size);
-	} else {
-		list_move_tail(&source->node, &link->tx_read);
-		hps_msg_revoke(link);
-	}
-	return 0;
 }
 
 static void hps_source_end_list(struct hps_link *link, struct list_head *list)

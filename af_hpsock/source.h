@@ -7,7 +7,6 @@
 
 #include "dma.h"
 
-struct hps_conn;
 struct hps_lent;
 struct hps_link;
 struct ib_mr;
@@ -37,9 +36,9 @@ static inline struct hps_source *hps_source(struct hps_buf *buf)
 	return container_of(buf, struct hps_source, dma.buf);
 }
 
-bool hps_source_queue(struct hps_conn *conn, struct hps_lent *lent);
+struct hps_source *hps_source_new(struct hps_link *link,
+				  struct hps_lent *lent);
 void hps_source_revoked(struct hps_link *link, struct hps_source *source);
-int hps_source_read(struct hps_link *link, u32 total);
 void hps_source_end(struct hps_link *link);
 
 #endif /* HPS_SOURCE_H */

@@ -11,7 +11,10 @@
 
 #include "conn.h"
 #include "net.h"
+#include "probe.h"
 #include "sock.h"
+#include "stream.h"
+#include "urgent.h"
 
 #define HPS_CORK_MAX	msecs_to_jiffies(200)
 

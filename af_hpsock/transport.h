@@ -11,11 +11,21 @@ struct hps_conn;
 struct hps_lent;
 struct hps_sink;
 struct hpsock_info;
+struct net;
 struct sock;
 
 /**
  * struct hps_transport - what carries the messages of a connection
  * @id: enum hpsock_transport
+ * @create: make a connection for a socket that connects or listens, which has the
+ *	namespace, the user that its memory counts for, and the values of tunables. Two
+ *	references: the transport's, which its end drops, and the caller's. Process
+ *	context, may sleep. NULL without memory
+ * @discard: give back what @create made and nothing was done with, and both references.
+ *	Any context
+ * @listen: a socket of the namespace begins to listen; -EADDRINUSE if requests cannot be
+ *	had, or another negative errno. Process context, may sleep
+ * @unlisten: undo @listen. Process context, may sleep; no lock that the transport takes
  * @connect: start a connection from hps_conn.local to hps_conn.peer. Process
  *	context, may sleep. The outcome is told by hps_conn_established() or
  *	hps_conn_end(); after an error the caller drops the connection
@@ -68,6 +78,10 @@ struct sock;
  */
 struct hps_transport {
 	u8 id;
+	struct hps_conn *(*create)(const struct sock *sk);
+	void (*discard)(struct hps_conn *conn);
+	int (*listen)(struct net *net);
+	void (*unlisten)(struct net *net);
 	int (*connect)(struct hps_conn *conn);
 	struct hps_buf *(*tx_buf)(struct hps_conn *conn, u32 size);
 	u32 (*gather_max)(struct hps_conn *conn);
@@ -95,5 +109,8 @@ struct hps_transport {
 	void (*info)(struct hps_conn *conn, struct hpsock_info *info);
 	void (*free)(struct hps_conn *conn);
 };
+
+const struct hps_transport *hps_transport_of(const struct sock *sk);
+void hps_transport_register(const struct hps_transport *ops);
 
 #endif /* HPS_TRANSPORT_H */

@@ -17,6 +17,7 @@
 
 #include "conn.h"
 #include "sock.h"
+#include "urgent.h"
 
 /**
  * hps_urgent_mark - the last byte to send is urgent

@@ -19,6 +19,7 @@
 #include "lent.h"
 #include "net.h"
 #include "sock.h"
+#include "stream.h"
 #include "wait.h"
 #include "work.h"
 

@@ -10,6 +10,8 @@
 #include <linux/slab.h>
 
 #include "conn.h"
+#include "stream.h"
+#include "zerocopy.h"
 
 struct hps_note {
 	struct list_head list;		/* in hps_conn.tx_notes */

@@ -218,7 +218,7 @@ end_pump:
 	od
 }
 
-/* hps_link_teardown(), begun here or by what the peer did */
+/* hps_rdma_teardown(), begun here or by what the peer did */
 proctype teardown(byte e)
 {
 end_teardown:

@@ -9,7 +9,7 @@
  * hps_conn.lock does is one atomic step here, and each kind of step is a process
  * of its own, taken at any time:
  *
- *	rx	hps_msg_received()	complete	hps_msg_sent()
+ *	rx	hps_msg_rx_done()	complete	hps_msg_sent()
  *	writer	sendmsg(), shutdown()	reader		recvmsg(), hps_receives_grow()
  *	late	hps_msg_credit_late()
  *
@@ -467,7 +467,7 @@ init
 			end[i].told = QUOTA;
 			end[i].left = QUOTA
 		}
-		/* hps_msg_first() */
+		/* hps_msg_established() */
 		end[1].gated = true;
 #ifndef BUG_NO_FIRST
 		post(0, CREDIT);

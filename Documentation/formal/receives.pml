@@ -8,7 +8,7 @@
  * What one hold of hps_conn.lock does is one atomic step:
  *
  *	send	hps_msg_send()		heard	hps_msg_rx() of the sender
- *	rx	hps_msg_received()	tell	hps_msg_sent() of the receiver: slots
+ *	rx	hps_msg_rx_done()	tell	hps_msg_sent() of the receiver: slots
  *	program	recvmsg(), hps_receives_work(): both have the socket's lock
  *
  * A size is a level, 0 to LEVELS - 1. Receives are used in the order in which

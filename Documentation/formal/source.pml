@@ -482,7 +482,7 @@ end:	do
 	od
 }
 
-/* hps_link_teardown() */
+/* hps_rdma_teardown() */
 proctype teardown()
 {
 	byte i;

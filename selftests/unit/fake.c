@@ -9,9 +9,13 @@
 #include "fake.h"
 #include "unit.h"
 
+#include "conn_life.h"
+#include "conn_rx.h"
 #include "net.h"
 #include "param.h"
+#include "port.h"
 #include "sock.h"
+#include "stream.h"
 
 static void fake_sock_release(void *data)
 {
@@ -58,6 +62,17 @@ static int fake_take(struct hps_conn *conn, enum fake_sent what, u32 len, int ur
 	fake->sent[fake->nr].urgent = urgent;
 	fake->nr++;
 	return 0;
+}
+
+static struct hps_buf *fake_tx_buf(struct hps_conn *conn, u32 size)
+{
+	struct hps_buf *buf = hps_buf_local(size);
+
+	if (!buf)
+		return NULL;
+	buf->busy = true;
+	FAKE_LOCKED(fake_of(conn), list_add_tail(&buf->list, &conn->txq));
+	return buf;
 }
 
 static int fake_send(struct hps_conn *conn, struct hps_buf *buf, u32 len, int urgent)
@@ -131,6 +146,7 @@ static void fake_free(struct hps_conn *conn)
 }
 
 static const struct hps_transport fake_transport = {
+	.tx_buf		= fake_tx_buf,
 	.send		= fake_send,
 	.offer		= fake_offer,
 	.urgent		= fake_urgent,
@@ -217,13 +233,13 @@ struct sock *fake_attach(struct kunit *test, struct fake_conn *fake)
  */
 struct hps_buf *fake_tx(struct kunit *test, struct hps_conn *conn, u32 size, u32 len)
 {
-	struct hps_buf *buf = hps_buf_local(size);
+	struct hps_buf *buf = conn->ops->tx_buf(conn, size);
 
 	KUNIT_ASSERT_NOT_NULL(test, buf);
 	memset(buf->data, 0, size);
-	buf->end = len;
 	spin_lock_bh(&conn->lock);
-	list_add_tail(&buf->list, &conn->txq);
+	buf->end = len;
+	buf->busy = false;
 	hps_stream_queued(conn, len);
 	spin_unlock_bh(&conn->lock);
 	return buf;
@@ -243,4 +259,21 @@ struct hps_buf *fake_rx(struct kunit *test, u32 size, u32 len)
 	memset(buf->data, 'x', size);
 	buf->end = len;
 	return buf;
+}
+
+/**
+ * fake_receive - they come in
+ * @fake: the connection, not locked
+ * @buf: the bytes
+ * @tight: the peer is about to run out of credits
+ * @urgent: where the urgent byte is among them, or -1
+ *
+ * Return: what hps_conn_rx_data() returns.
+ */
+int fake_receive(struct fake_conn *fake, struct hps_buf *buf, bool tight, int urgent)
+{
+	int err;
+
+	FAKE_LOCKED(fake, err = hps_conn_rx_data(&fake->conn, buf, tight, urgent));
+	return err;
 }

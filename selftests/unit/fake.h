@@ -56,9 +56,17 @@ struct fake_conn {
 	bool attached;
 };
 
+/* A statement with the connection locked. */
+#define FAKE_LOCKED(fake, ...) do {					\
+	spin_lock_bh(&(fake)->conn.lock);				\
+	__VA_ARGS__;							\
+	spin_unlock_bh(&(fake)->conn.lock);				\
+} while (0)
+
 struct fake_conn *fake_conn(struct kunit *test, u8 state);
 struct sock *fake_attach(struct kunit *test, struct fake_conn *fake);
 void fake_end(struct fake_conn *fake);
+int fake_receive(struct fake_conn *fake, struct hps_buf *buf, bool tight, int urgent);
 struct hps_buf *fake_rx(struct kunit *test, u32 size, u32 len);
 struct hps_buf *fake_tx(struct kunit *test, struct hps_conn *conn, u32 size, u32 len);
 

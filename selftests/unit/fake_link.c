@@ -11,8 +11,14 @@
 #include "fake_link.h"
 #include "unit.h"
 
+#include "dma.h"
+#include "msg.h"
+#include "conn_life.h"
 #include "net.h"
+#include "rdma.h"
+#include "receives.h"
 #include "sock.h"
+#include "transport.h"
 #include "work.h"
 
 static struct fake_link *fake_of(struct hps_conn *conn)
@@ -268,7 +274,7 @@ struct fake_link *fake_link(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, fake);
 	fake->test = test;
 	fake_device(fake);
-	conn = hps_link_create(fake_sock(test, SOCK_STREAM));
+	conn = hps_rdma_create(fake_sock(test, SOCK_STREAM));
 	KUNIT_ASSERT_NOT_NULL(test, conn);
 	link = hps_link(conn);
 	fake->link = link;
@@ -293,6 +299,18 @@ struct fake_link *fake_link(struct kunit *test)
 	spin_lock_bh(&conn->lock);
 	hps_msg_resize(link);
 	spin_unlock_bh(&conn->lock);
+	return fake;
+}
+
+/**
+ * fake_link_start - as fake_link(), with the receives that it starts with
+ * @test: which it is for
+ */
+struct fake_link *fake_link_start(struct kunit *test)
+{
+	struct fake_link *fake = fake_link(test);
+
+	KUNIT_ASSERT_EQ(test, hps_receives_setup(fake->link, &fake->ibdev), 0);
 	return fake;
 }
 

@@ -7,6 +7,7 @@
 
 #include "device.h"
 #include "link.h"
+#include "msg.h"
 #include "stats.h"
 
 #define FAKE_POSTS	128
@@ -69,6 +70,17 @@ struct fake_link {
 	bool attached;
 };
 
+/* What a call says with the connection locked. */
+#define FAKE_LINK_LOCKED(fake, call) ({					\
+	int __ret;							\
+									\
+	spin_lock_bh(&(fake)->link->conn.lock);				\
+	__ret = (call);							\
+	spin_unlock_bh(&(fake)->link->conn.lock);			\
+	__ret;								\
+})
+
+struct fake_link *fake_link_start(struct kunit *test);
 struct fake_link *fake_link(struct kunit *test);
 struct sock *fake_link_attach(struct fake_link *fake);
 void fake_link_end(struct fake_link *fake);

@@ -6,38 +6,19 @@
 #include "fake.h"
 #include "fake_link.h"
 
-/* With the receives that it starts with. */
-static struct fake_link *start(struct kunit *test)
-{
-	struct fake_link *fake = fake_link(test);
-
-	KUNIT_ASSERT_EQ(test, hps_receives_setup(fake->link, &fake->ibdev), 0);
-	return fake;
-}
-
 /* One that a responder has before the initiator has spoken. */
 static struct fake_link *opening(struct kunit *test)
 {
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
 
 	fake->link->established = false;
 	fake->link->conn.state = TCP_SYN_RECV;
 	return fake;
 }
 
-/* What a call says with the connection locked. */
-#define LOCKED(fake, call) ({						\
-	int __ret;							\
-									\
-	spin_lock_bh(&(fake)->link->conn.lock);				\
-	__ret = (call);							\
-	spin_unlock_bh(&(fake)->link->conn.lock);			\
-	__ret;								\
-})
-
 static int send(struct fake_link *fake, struct hps_buf *buf, u32 len, int urgent)
 {
-	int err = LOCKED(fake, hps_msg_send(&fake->link->conn, buf, len, urgent));
+	int err = FAKE_LINK_LOCKED(fake, hps_msg_send(&fake->link->conn, buf, len, urgent));
 
 	/* As stream.c does. */
 	if (!err) {
@@ -54,15 +35,6 @@ static struct hps_hdr *sent(struct fake_link *fake, u32 i)
 	KUNIT_ASSERT_GT(fake->test, fake->nr_sends, i);
 	return &fake->sends[i].head.hdr;
 }
-
-/* The connection ends, and for this reason. */
-#define EXPECT_VIOLATION(test, fake, what, before) do {			\
-	KUNIT_EXPECT_EQ(test, fake_counter(fake, HPS_STAT_VIOLATION_##what), (before) + 1); \
-	KUNIT_EXPECT_EQ(test, (fake)->link->conn.err, EPROTO);		\
-	KUNIT_EXPECT_EQ(test, (fake)->shut, 1);				\
-} while (0)
-
-#define VIOLATIONS(fake, what)	fake_counter(fake, HPS_STAT_VIOLATION_##what)
 
 /* Completions that are errors. */
 static void errs(struct fake_link *fake, enum ib_wc_status status)
@@ -124,7 +96,7 @@ static void hps_msg_error__flushed_at_the_end(struct kunit *test)
 /* One completion is for all that were posted before it. */
 static void hps_msg_sent__several(struct kunit *test)
 {
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
 	struct hps_conn *conn = &fake->link->conn;
 	struct hps_buf *buf;
 
@@ -144,27 +116,27 @@ static void hps_msg_sent__several(struct kunit *test)
 	spin_unlock_bh(&conn->lock);
 	KUNIT_EXPECT_EQ(test, fake->link->sq_used, 4);
 	KUNIT_EXPECT_TRUE(test, fake->sends[3].signaled);
-	KUNIT_EXPECT_FALSE(test, LOCKED(fake, hps_msg_tx_idle(conn)));
+	KUNIT_EXPECT_FALSE(test, FAKE_LINK_LOCKED(fake, hps_msg_tx_idle(conn)));
 	fake_sent(fake, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, conn->tx_unacked, 0);
-	KUNIT_EXPECT_TRUE(test, LOCKED(fake, hps_msg_tx_idle(conn)));
+	KUNIT_EXPECT_TRUE(test, FAKE_LINK_LOCKED(fake, hps_msg_tx_idle(conn)));
 }
 
 static void hps_msg_sent__error(struct kunit *test)
 {
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
 	struct hps_buf *buf = fake_tx(test, &fake->link->conn, 4096, 100);
 
 	KUNIT_EXPECT_EQ(test, send(fake, buf, 100, -1), 0);
 	fake_sent(fake, IB_WC_RETRY_EXC_ERR);
 	KUNIT_EXPECT_EQ(test, fake->link->conn.err, ETIMEDOUT);
-	KUNIT_EXPECT_TRUE(test, LOCKED(fake, hps_msg_tx_idle(&fake->link->conn)));
+	KUNIT_EXPECT_TRUE(test, FAKE_LINK_LOCKED(fake, hps_msg_tx_idle(&fake->link->conn)));
 }
 
 /* Every so many, and when slots or credits are about to run out. */
 static void hps_msg_signal__each_reason(struct kunit *test)
 {
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
 	struct hps_link *link = fake->link;
 	struct sock *sk = fake_link_attach(fake);
 	const struct hps_buf buf = {};
@@ -196,7 +168,7 @@ static void hps_msg_signal__each_reason(struct kunit *test)
 /* The last bytes that there are, with somebody who is to hear of them. */
 static void hps_msg_signal__last(struct kunit *test)
 {
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
 	struct hps_link *link = fake->link;
 	struct hps_conn *conn = &link->conn;
 	struct hps_gather gather;
@@ -222,7 +194,7 @@ static void hps_msg_signal__last(struct kunit *test)
 
 static void hps_msg_post_wr__fails(struct kunit *test)
 {
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
 	struct hps_link *link = fake->link;
 	struct hps_buf *buf = fake_tx(test, &link->conn, 4096, 100);
 	u64 errors = fake_counter(fake, HPS_STAT_WC_ERROR);
@@ -238,7 +210,7 @@ static void hps_msg_post_wr__fails(struct kunit *test)
 
 static void hps_msg_post__header(struct kunit *test)
 {
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
 	struct hps_link *link = fake->link;
 	struct hps_buf *buf = fake_tx(test, &link->conn, 4096, 200);
 	struct hps_hdr *hdr;
@@ -262,13 +234,13 @@ static void hps_msg_post__header(struct kunit *test)
 
 static void hps_msg_post__inline(struct kunit *test)
 {
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
 	struct hps_buf *buf = fake_tx(test, &fake->link->conn, 4096, 200);
 
 	fake->link->inline_max = sizeof(struct hps_hdr) + 100;
 	KUNIT_EXPECT_EQ(test, send(fake, buf, 100, -1), 0);
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(sent(fake, 0)->len), 100);
-	KUNIT_EXPECT_EQ(test, LOCKED(fake, hps_msg_send_fin(&fake->link->conn)), 0);
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_send_fin(&fake->link->conn)), 0);
 	KUNIT_EXPECT_EQ(test, sent(fake, 1)->type, HPS_MSG_FIN);
 }
 
@@ -276,14 +248,14 @@ static void hps_msg_post__inline(struct kunit *test)
 static void hps_msg_resize__in_time(struct kunit *test)
 {
 	struct hps_buffers buffers = { .from = cpu_to_be32(2), .size = cpu_to_be32(8192) };
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
 	struct hps_conn *conn = &fake->link->conn;
 
 	fake_message(fake, HPS_MSG_BUFFERS, &buffers, sizeof(buffers));
 	KUNIT_EXPECT_EQ(test, conn->tx_msg_max, 1024 - sizeof(struct hps_hdr));
-	KUNIT_EXPECT_EQ(test, LOCKED(fake, hps_msg_send_fin(conn)), 0);
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_send_fin(conn)), 0);
 	KUNIT_EXPECT_EQ(test, conn->tx_msg_max, 1024 - sizeof(struct hps_hdr));
-	KUNIT_EXPECT_EQ(test, LOCKED(fake, hps_msg_send_finack(conn)), 0);
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_send_finack(conn)), 0);
 	KUNIT_EXPECT_EQ(test, conn->tx_msg_max, 8192 - sizeof(struct hps_hdr));
 	/* At once, if that one was sent already. */
 	buffers.size = cpu_to_be32(HPS_BUF_MAX);
@@ -298,7 +270,7 @@ static void hps_msg_resize__in_time(struct kunit *test)
 
 static void hps_msg_send__no_credit(struct kunit *test)
 {
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
 	struct hps_link *link = fake->link;
 	struct hps_buf *buf = fake_tx(test, &link->conn, 4096, 500);
 	int i;
@@ -319,7 +291,7 @@ static void hps_msg_send__no_credit(struct kunit *test)
 /* DATA leaves slots to what needs no credit, which takes them all. */
 static void hps_msg_send__no_slot(struct kunit *test)
 {
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
 	struct hps_link *link = fake->link;
 	struct hps_buf *buf = fake_tx(test, &link->conn, 4096, 4000);
 	int i;
@@ -329,8 +301,8 @@ static void hps_msg_send__no_slot(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, send(fake, buf, 10, -1), 0);
 	KUNIT_EXPECT_EQ(test, send(fake, buf, 10, -1), -EAGAIN);
 	for (i = 0; i < HPS_CTRL_SLOTS; i++)
-		KUNIT_EXPECT_EQ(test, LOCKED(fake, hps_msg_control(link, HPS_MSG_CREDIT)), 0);
-	KUNIT_EXPECT_EQ(test, LOCKED(fake, hps_msg_control(link, HPS_MSG_CREDIT)), -EAGAIN);
+		KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_control(link, HPS_MSG_CREDIT)), 0);
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_control(link, HPS_MSG_CREDIT)), -EAGAIN);
 	/* And no probe, where all are under way. */
 	i = fake->nr_sends;
 	spin_lock_bh(&link->conn.lock);
@@ -341,49 +313,49 @@ static void hps_msg_send__no_slot(struct kunit *test)
 
 static void hps_msg_send__shut(struct kunit *test)
 {
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
 	struct hps_conn *conn = &fake->link->conn;
 	struct hps_buf *buf = fake_tx(test, conn, 4096, 100);
 
 	conn->shut = true;
 	KUNIT_EXPECT_EQ(test, send(fake, buf, 100, -1), -EAGAIN);
-	KUNIT_EXPECT_EQ(test, LOCKED(fake, hps_msg_send_fin(conn)), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_send_fin(conn)), -EAGAIN);
 	KUNIT_EXPECT_EQ(test, fake->nr_sends, 0);
 }
 
 /* One at a time, until the peer says that it has it. */
 static void hps_msg_urgent__one_at_a_time(struct kunit *test)
 {
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
 	struct hps_link *link = fake->link;
 	struct hps_hdr *hdr;
 
-	KUNIT_EXPECT_EQ(test, LOCKED(fake, hps_msg_urgent(&link->conn, 77)), 0);
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_urgent(&link->conn, 77)), 0);
 	KUNIT_EXPECT_EQ(test, sent(fake, 0)->type, HPS_MSG_URGENT);
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(fake->sends[0].head.urgent.ahead), 77);
-	KUNIT_EXPECT_EQ(test, LOCKED(fake, hps_msg_urgent(&link->conn, 78)), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_urgent(&link->conn, 78)), -EAGAIN);
 	/* It has not heard of it. */
 	hdr = fake_arriving(fake, HPS_MSG_CREDIT, NULL, 0);
 	hdr->flags = 0;
 	fake_arrive(fake, sizeof(*hdr));
-	KUNIT_EXPECT_EQ(test, LOCKED(fake, hps_msg_urgent(&link->conn, 78)), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_urgent(&link->conn, 78)), -EAGAIN);
 	fake_message(fake, HPS_MSG_CREDIT, NULL, 0);
-	KUNIT_EXPECT_EQ(test, LOCKED(fake, hps_msg_urgent(&link->conn, 78)), 0);
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_urgent(&link->conn, 78)), 0);
 }
 
 static void hps_msg_urgent__no_slot(struct kunit *test)
 {
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
 
 	fake->link->sq_used = HPS_SQ_SIZE;
-	KUNIT_EXPECT_EQ(test, LOCKED(fake, hps_msg_urgent(&fake->link->conn, 77)), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_urgent(&fake->link->conn, 77)), -EAGAIN);
 	KUNIT_EXPECT_FALSE(test, fake->link->tx_waits);
 	fake->link->sq_used = 0;
 }
 
 static void hps_msg_probe__write_of_nothing(struct kunit *test)
 {
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
 
 	spin_lock_bh(&fake->link->conn.lock);
 	hps_msg_probe(&fake->link->conn);
@@ -397,31 +369,31 @@ static void hps_msg_probe__write_of_nothing(struct kunit *test)
 
 static void hps_msg_readdone__invalidates(struct kunit *test)
 {
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
 	struct hps_link *link = fake->link;
 
-	KUNIT_EXPECT_EQ(test, LOCKED(fake, hps_msg_readdone(link, 5)), 0);
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_readdone(link, 5)), 0);
 	KUNIT_EXPECT_EQ(test, fake->sends[0].opcode, IB_WR_SEND_WITH_INV);
 	KUNIT_EXPECT_EQ(test, fake->sends[0].rkey, 5);
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(fake->sends[0].head.read.total), 1);
 	/* On iWARP the peer sees to it itself. */
 	link->iwarp = true;
-	KUNIT_EXPECT_EQ(test, LOCKED(fake, hps_msg_readdone(link, 5)), 0);
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_readdone(link, 5)), 0);
 	KUNIT_EXPECT_EQ(test, fake->sends[1].opcode, IB_WR_SEND);
 	link->sq_used = HPS_SQ_SIZE;
-	KUNIT_EXPECT_EQ(test, LOCKED(fake, hps_msg_readdone(link, 5)), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_readdone(link, 5)), -EAGAIN);
 	link->sq_used = 2;
 	KUNIT_EXPECT_EQ(test, link->rx_read_total, 2);
 }
 
 static void hps_msg_cancel__payload(struct kunit *test)
 {
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
 
 	fake->link->tx_cancel = 3;
 	fake->link->rx_cancel_done = 4;
-	KUNIT_EXPECT_EQ(test, LOCKED(fake, hps_msg_srccancel(fake->link)), 0);
-	KUNIT_EXPECT_EQ(test, LOCKED(fake, hps_msg_cancelack(fake->link)), 0);
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_srccancel(fake->link)), 0);
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_cancelack(fake->link)), 0);
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(fake->sends[0].head.cancel.count), 3);
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(fake->sends[1].head.ack.done), 4);
 }
@@ -429,7 +401,7 @@ static void hps_msg_cancel__payload(struct kunit *test)
 /* A peer that ran dry, with something to read here: it hears of more after a moment. */
 static void hps_msg_credit__late(struct kunit *test)
 {
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
 	struct hps_link *link = fake->link;
 	u64 urgent = fake_counter(fake, HPS_STAT_CREDIT_URGENT);
 
@@ -452,7 +424,7 @@ static void hps_msg_credit__late(struct kunit *test)
 
 static void hps_msg_credit__half_a_window(struct kunit *test)
 {
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
 	struct hps_link *link = fake->link;
 
 	link->credit.rx_ready += 2;
@@ -466,7 +438,7 @@ static void hps_msg_credit__half_a_window(struct kunit *test)
 /* One that has sent FIN has no use for it. */
 static void hps_msg_credit__after_fin(struct kunit *test)
 {
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
 	struct hps_link *link = fake->link;
 
 	link->credit.rx_ready += 2;
@@ -480,7 +452,7 @@ static void hps_msg_credit__after_fin(struct kunit *test)
 /* It comes by again when a slot is free. */
 static void hps_msg_credit__no_slot(struct kunit *test)
 {
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
 	struct hps_link *link = fake->link;
 	u64 counted = fake_counter(fake, HPS_STAT_CREDIT_TX);
 
@@ -501,344 +473,22 @@ static void hps_msg_credit__no_slot(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, link->rx_tell);
 }
 
-static void hps_msg_first__credit(struct kunit *test)
+/* The initiator speaks first, and once. */
+static void hps_msg_established__initiator(struct kunit *test)
 {
-	struct fake_link *fake = start(test);
+	struct fake_link *fake = fake_link_start(test);
+	struct hps_link *link = fake->link;
 
-	spin_lock_bh(&fake->link->conn.lock);
-	hps_msg_first(fake->link);
-	spin_unlock_bh(&fake->link->conn.lock);
+	link->established = false;
+	link->conn.state = TCP_SYN_SENT;
+	spin_lock_bh(&link->conn.lock);
+	hps_msg_established(link);
+	hps_msg_established(link);
+	spin_unlock_bh(&link->conn.lock);
+	KUNIT_EXPECT_TRUE(test, link->established);
+	KUNIT_EXPECT_EQ(test, link->conn.state, TCP_ESTABLISHED);
+	KUNIT_EXPECT_EQ(test, fake->nr_sends, 1);
 	KUNIT_EXPECT_EQ(test, sent(fake, 0)->type, HPS_MSG_CREDIT);
-}
-
-static void hps_msg_received__establishes(struct kunit *test)
-{
-	struct fake_link *fake = opening(test);
-
-	fake_message(fake, HPS_MSG_CREDIT, NULL, 0);
-	KUNIT_EXPECT_TRUE(test, fake->link->established);
-	KUNIT_EXPECT_EQ(test, fake->link->conn.state, TCP_ESTABLISHED);
-}
-
-static void hps_msg_received__too_early(struct kunit *test)
-{
-	struct fake_link *fake = opening(test);
-	u64 before = VIOLATIONS(fake, STATE);
-
-	fake->link->conn.state = TCP_SYN_SENT;
-	fake_message(fake, HPS_MSG_CREDIT, NULL, 0);
-	EXPECT_VIOLATION(test, fake, STATE, before);
-}
-
-static void hps_msg_rx_data__no_credit(struct kunit *test)
-{
-	struct fake_link *fake = start(test);
-	u64 before = VIOLATIONS(fake, OVERRUN);
-
-	fake->link->credit.rx_used = fake->link->credit.rx_told;
-	fake_data(fake, 10);
-	EXPECT_VIOLATION(test, fake, OVERRUN, before);
-	KUNIT_EXPECT_TRUE(test, list_empty(&fake->link->conn.rxq));
-}
-
-static void hps_msg_rx_data__urgent(struct kunit *test)
-{
-	struct fake_link *fake = start(test);
-	u64 before = VIOLATIONS(fake, URGENT);
-	struct hps_hdr *hdr;
-
-	hdr = fake_arriving(fake, HPS_MSG_DATA, NULL, 10);
-	hdr->flags |= HPS_FLAG_URGENT;
-	hdr->urgent = cpu_to_be16(9);
-	fake_arrive(fake, sizeof(*hdr) + 10);
-	KUNIT_EXPECT_EQ(test, fake->link->conn.rx_urgent, HPS_URGENT_HERE);
-	hdr = fake_arriving(fake, HPS_MSG_DATA, NULL, 10);
-	hdr->flags |= HPS_FLAG_URGENT;
-	hdr->urgent = cpu_to_be16(10);
-	fake_arrive(fake, sizeof(*hdr) + 10);
-	EXPECT_VIOLATION(test, fake, URGENT, before);
-}
-
-static void hps_msg_rx_data__after_fin(struct kunit *test)
-{
-	struct fake_link *fake = start(test);
-	u64 before = VIOLATIONS(fake, STATE);
-
-	fake->link->conn.fin_rcvd = true;
-	fake_data(fake, 10);
-	EXPECT_VIOLATION(test, fake, STATE, before);
-	KUNIT_EXPECT_EQ(test, fake->link->rx_held, 0);
-}
-
-static void hps_msg_rx_data__while_cancelling(struct kunit *test)
-{
-	struct fake_link *fake = start(test);
-	u64 before = VIOLATIONS(fake, SOURCE);
-
-	fake->link->rx_cancelled = true;
-	fake->link->sq_used = HPS_SQ_SIZE;
-	fake_data(fake, 10);
-	fake->link->sq_used = 0;
-	EXPECT_VIOLATION(test, fake, SOURCE, before);
-}
-
-static void hps_msg_rx_srcavail__bad(struct kunit *test)
-{
-	static const struct {
-		bool reads;
-		u64 addr;
-		u32 len;
-	} cases[] = {
-		{ false, 0, 1 },
-		{ true, 0, 0 },
-		{ true, 0, HPS_SOURCE_MAX + 1 },
-		{ true, U64_MAX, 2 },
-	};
-	struct hps_srcavail src = {};
-	struct fake_link *fake;
-	u64 before;
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		fake = start(test);
-		before = VIOLATIONS(fake, SOURCE);
-		fake->link->reads = cases[i].reads;
-		src.addr = cpu_to_be64(cases[i].addr);
-		src.len = cpu_to_be32(cases[i].len);
-		fake_message(fake, HPS_MSG_SRCAVAIL, &src, sizeof(src));
-		EXPECT_VIOLATION(test, fake, SOURCE, before);
-	}
-}
-
-static void hps_msg_rx_srcavail__queued(struct kunit *test)
-{
-	struct hps_srcavail src = { .len = cpu_to_be32(HPS_SOURCE_MAX) };
-	struct fake_link *fake = start(test);
-
-	fake->link->reads = true;
-	fake_message(fake, HPS_MSG_SRCAVAIL, &src, sizeof(src));
-	KUNIT_EXPECT_EQ(test, atomic_read(&fake->link->conn.rx_avail), HPS_SOURCE_MAX);
-	KUNIT_EXPECT_EQ(test, fake->link->conn.rx_remote, 1);
-	KUNIT_EXPECT_EQ(test, fake->link->credit.rx_used, 1);
-}
-
-/* Of what was never offered. */
-static void hps_msg_rx_readdone__not_offered(struct kunit *test)
-{
-	struct hps_readdone read = { .total = cpu_to_be32(1) };
-	struct fake_link *fake = start(test);
-	u64 before = VIOLATIONS(fake, SOURCE);
-
-	fake_message(fake, HPS_MSG_READDONE, &read, sizeof(read));
-	EXPECT_VIOLATION(test, fake, SOURCE, before);
-}
-
-static void hps_msg_rx_srccancel__bad(struct kunit *test)
-{
-	struct hps_srccancel cancel = { .count = cpu_to_be32(1) };
-	struct fake_link *fake = start(test);
-	u64 before = VIOLATIONS(fake, STATE);
-
-	fake->link->conn.fin_rcvd = true;
-	fake_message(fake, HPS_MSG_SRCCANCEL, &cancel, sizeof(cancel));
-	EXPECT_VIOLATION(test, fake, STATE, before);
-	fake = start(test);
-	before = VIOLATIONS(fake, SOURCE);
-	fake_message(fake, HPS_MSG_SRCCANCEL, &cancel, sizeof(cancel));
-	EXPECT_VIOLATION(test, fake, SOURCE, before);
-	fake = start(test);
-	fake->link->reads = true;
-	before = VIOLATIONS(fake, SOURCE);
-	cancel.count = 0;
-	fake_message(fake, HPS_MSG_SRCCANCEL, &cancel, sizeof(cancel));
-	EXPECT_VIOLATION(test, fake, SOURCE, before);
-}
-
-static void hps_msg_rx_cancelack__not_asked(struct kunit *test)
-{
-	struct hps_cancelack ack = {};
-	struct fake_link *fake = start(test);
-	u64 before = VIOLATIONS(fake, SOURCE);
-
-	fake_message(fake, HPS_MSG_CANCELACK, &ack, sizeof(ack));
-	EXPECT_VIOLATION(test, fake, SOURCE, before);
-}
-
-static void hps_msg_rx_cancelack__asked(struct kunit *test)
-{
-	struct hps_cancelack ack = {};
-	struct fake_link *fake = start(test);
-
-	fake->link->tx_cancelling = true;
-	fake_message(fake, HPS_MSG_CANCELACK, &ack, sizeof(ack));
-	KUNIT_EXPECT_EQ(test, fake->shut, 0);
-	KUNIT_EXPECT_FALSE(test, fake->link->tx_cancelling);
-}
-
-static void hps_msg_rx_fin__twice(struct kunit *test)
-{
-	struct fake_link *fake = start(test);
-	u64 before = VIOLATIONS(fake, STATE);
-
-	fake_message(fake, HPS_MSG_FIN, NULL, 0);
-	KUNIT_EXPECT_EQ(test, fake->link->conn.state, TCP_CLOSE_WAIT);
-	KUNIT_EXPECT_EQ(test, sent(fake, 0)->type, HPS_MSG_FINACK);
-	fake_message(fake, HPS_MSG_FIN, NULL, 0);
-	EXPECT_VIOLATION(test, fake, STATE, before);
-}
-
-static void hps_msg_rx_finack__of_nothing(struct kunit *test)
-{
-	struct fake_link *fake = start(test);
-	u64 before = VIOLATIONS(fake, STATE);
-
-	fake_message(fake, HPS_MSG_FINACK, NULL, 0);
-	EXPECT_VIOLATION(test, fake, STATE, before);
-}
-
-static void hps_msg_rx_buffers__bad(struct kunit *test)
-{
-	static const u32 sizes[] = { HPS_BUF_MIN - 1, HPS_BUF_MAX + 1 };
-	struct hps_buffers buffers = { .from = cpu_to_be32(9) };
-	struct fake_link *fake;
-	u64 before;
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		fake = start(test);
-		before = VIOLATIONS(fake, BUFFERS);
-		buffers.size = cpu_to_be32(sizes[i]);
-		fake_message(fake, HPS_MSG_BUFFERS, &buffers, sizeof(buffers));
-		EXPECT_VIOLATION(test, fake, BUFFERS, before);
-	}
-	/* One step at a time. */
-	fake = start(test);
-	before = VIOLATIONS(fake, BUFFERS);
-	buffers.size = cpu_to_be32(8192);
-	fake_message(fake, HPS_MSG_BUFFERS, &buffers, sizeof(buffers));
-	fake_message(fake, HPS_MSG_BUFFERS, &buffers, sizeof(buffers));
-	EXPECT_VIOLATION(test, fake, BUFFERS, before);
-}
-
-static void hps_msg_rx_urgent__expected(struct kunit *test)
-{
-	struct hps_urgent_ahead urgent = { .ahead = cpu_to_be32(10) };
-	struct fake_link *fake = start(test);
-	u64 before = VIOLATIONS(fake, URGENT);
-
-	fake_message(fake, HPS_MSG_URGENT, &urgent, sizeof(urgent));
-	KUNIT_EXPECT_EQ(test, fake->link->conn.rx_urgent, HPS_URGENT_AHEAD);
-	KUNIT_EXPECT_EQ(test, fake->link->conn.rx_urgent_at, 10);
-	/* Before it heard that we have the first. */
-	fake_message(fake, HPS_MSG_URGENT, &urgent, sizeof(urgent));
-	EXPECT_VIOLATION(test, fake, URGENT, before);
-}
-
-static void hps_msg_rx_urgent__bad(struct kunit *test)
-{
-	struct hps_urgent_ahead urgent = { .ahead = cpu_to_be32(1U << 31) };
-	struct fake_link *fake = start(test);
-	u64 before = VIOLATIONS(fake, URGENT);
-
-	fake_message(fake, HPS_MSG_URGENT, &urgent, sizeof(urgent));
-	EXPECT_VIOLATION(test, fake, URGENT, before);
-	fake = start(test);
-	before = VIOLATIONS(fake, STATE);
-	fake->link->conn.fin_rcvd = true;
-	urgent.ahead = 0;
-	fake_message(fake, HPS_MSG_URGENT, &urgent, sizeof(urgent));
-	EXPECT_VIOLATION(test, fake, STATE, before);
-}
-
-/* A header that is not there, of no type, of another length. */
-static void hps_msg_check__length_and_type(struct kunit *test)
-{
-	static const struct {
-		u8 type;
-		u32 said;
-		u32 came;
-		enum hps_stat stat;
-	} cases[] = {
-		{ HPS_MSG_CREDIT, 0, -1, HPS_STAT_VIOLATION_LENGTH },
-		{ 0, 0, 0, HPS_STAT_VIOLATION_TYPE },
-		{ HPS_MSG_CANCELACK + 1, 0, 0, HPS_STAT_VIOLATION_TYPE },
-		{ HPS_MSG_DATA, 0, 0, HPS_STAT_VIOLATION_LENGTH },
-		{ HPS_MSG_DATA, 2, 1, HPS_STAT_VIOLATION_LENGTH },
-		{ HPS_MSG_CREDIT, 1, 1, HPS_STAT_VIOLATION_LENGTH },
-		{ HPS_MSG_BUFFERS, 7, 7, HPS_STAT_VIOLATION_LENGTH },
-		{ HPS_MSG_BUFFERS, 9, 9, HPS_STAT_VIOLATION_LENGTH },
-	};
-	struct fake_link *fake;
-	struct hps_hdr *hdr;
-	u64 before;
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		fake = start(test);
-		before = fake_counter(fake, cases[i].stat);
-		hdr = fake_arriving(fake, cases[i].type, NULL, cases[i].said);
-		fake_arrive(fake, sizeof(*hdr) + cases[i].came);
-		KUNIT_EXPECT_EQ(test, fake_counter(fake, cases[i].stat), before + 1);
-		KUNIT_EXPECT_EQ(test, fake->link->conn.err, EPROTO);
-	}
-}
-
-static void hps_msg_check__seq(struct kunit *test)
-{
-	struct fake_link *fake = start(test);
-	u64 before = VIOLATIONS(fake, SEQ);
-	struct hps_hdr *hdr;
-
-	fake_message(fake, HPS_MSG_CREDIT, NULL, 0);
-	hdr = fake_arriving(fake, HPS_MSG_CREDIT, NULL, 0);
-	hdr->seq = 0;
-	fake_arrive(fake, sizeof(*hdr));
-	EXPECT_VIOLATION(test, fake, SEQ, before);
-}
-
-static void hps_msg_check__credit(struct kunit *test)
-{
-	struct fake_link *fake = start(test);
-	u64 before = VIOLATIONS(fake, CREDIT);
-	struct hps_hdr *hdr;
-
-	hdr = fake_arriving(fake, HPS_MSG_CREDIT, NULL, 0);
-	hdr->credit = cpu_to_be32(32);
-	fake_arrive(fake, sizeof(*hdr));
-	KUNIT_EXPECT_EQ(test, hps_credit_left(&fake->link->credit), 32);
-	hdr = fake_arriving(fake, HPS_MSG_CREDIT, NULL, 0);
-	hdr->credit = cpu_to_be32(33);
-	fake_arrive(fake, sizeof(*hdr));
-	EXPECT_VIOLATION(test, fake, CREDIT, before);
-}
-
-static void hps_msg_check__heard_of_none(struct kunit *test)
-{
-	struct fake_link *fake = start(test);
-	u64 before = VIOLATIONS(fake, URGENT);
-	struct hps_hdr *hdr = fake_arriving(fake, HPS_MSG_CREDIT, NULL, 0);
-
-	hdr->flags = HPS_FLAG_HEARD;
-	fake_arrive(fake, sizeof(*hdr));
-	EXPECT_VIOLATION(test, fake, URGENT, before);
-}
-
-/* After an end of ours what came before still counts, but not behind a violation. */
-static void hps_msg_rx__after_the_end(struct kunit *test)
-{
-	struct fake_link *fake = start(test);
-	struct hps_conn *conn = &fake->link->conn;
-
-	conn->shut = true;
-	fake_data(fake, 10);
-	KUNIT_EXPECT_EQ(test, atomic_read(&conn->rx_avail), 10);
-	conn->err = EPROTO;
-	fake_data(fake, 10);
-	KUNIT_EXPECT_EQ(test, atomic_read(&conn->rx_avail), 10);
-	conn->err = 0;
-	conn->reported = true;
-	fake_data(fake, 10);
-	KUNIT_EXPECT_EQ(test, atomic_read(&conn->rx_avail), 10);
 }
 
 static struct kunit_case msg_cases[] = {
@@ -865,29 +515,7 @@ static struct kunit_case msg_cases[] = {
 	KUNIT_CASE(hps_msg_credit__half_a_window),
 	KUNIT_CASE(hps_msg_credit__after_fin),
 	KUNIT_CASE(hps_msg_credit__no_slot),
-	KUNIT_CASE(hps_msg_first__credit),
-	KUNIT_CASE(hps_msg_received__establishes),
-	KUNIT_CASE(hps_msg_received__too_early),
-	KUNIT_CASE(hps_msg_rx_data__no_credit),
-	KUNIT_CASE(hps_msg_rx_data__urgent),
-	KUNIT_CASE(hps_msg_rx_data__after_fin),
-	KUNIT_CASE(hps_msg_rx_data__while_cancelling),
-	KUNIT_CASE(hps_msg_rx_srcavail__bad),
-	KUNIT_CASE(hps_msg_rx_srcavail__queued),
-	KUNIT_CASE(hps_msg_rx_readdone__not_offered),
-	KUNIT_CASE(hps_msg_rx_srccancel__bad),
-	KUNIT_CASE(hps_msg_rx_cancelack__not_asked),
-	KUNIT_CASE(hps_msg_rx_cancelack__asked),
-	KUNIT_CASE(hps_msg_rx_fin__twice),
-	KUNIT_CASE(hps_msg_rx_finack__of_nothing),
-	KUNIT_CASE(hps_msg_rx_buffers__bad),
-	KUNIT_CASE(hps_msg_rx_urgent__expected),
-	KUNIT_CASE(hps_msg_rx_urgent__bad),
-	KUNIT_CASE(hps_msg_check__length_and_type),
-	KUNIT_CASE(hps_msg_check__seq),
-	KUNIT_CASE(hps_msg_check__credit),
-	KUNIT_CASE(hps_msg_check__heard_of_none),
-	KUNIT_CASE(hps_msg_rx__after_the_end),
+	KUNIT_CASE(hps_msg_established__initiator),
 	{}
 };
 

@@ -10,6 +10,7 @@
 #include "fake.h"
 #include "fake_link.h"
 #include "af_hpsock/mem.h"
+#include "af_hpsock/proto.h"
 
 /* Bytes that do not fill a receive of 1 KiB, nor are joined to as many before them. */
 #define SMALL	600

@@ -116,16 +116,15 @@ static void hps_stream_send__urgent_later(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, fake->conn.tx_urgent);
 }
 
-static void hps_stream_send__source(struct kunit *test)
+static void hps_stream_send__lent(struct kunit *test)
 {
 	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
 	struct hps_buf *buf = fake_tx(test, &fake->conn, 5000, 5000);
 
 	fake->credits = 9;
-	/* Never looked into here. */
-	buf->source = (struct hps_source *)buf;
+	buf->lent = true;
 	push(&fake->conn);
-	buf->source = NULL;
+	buf->lent = false;
 	KUNIT_EXPECT_EQ(test, fake->nr, 1);
 	EXPECT_SENT(test, fake, 0, FAKE_OFFER, 5000);
 }
@@ -365,7 +364,7 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(hps_stream_corked__urgent),
 	KUNIT_CASE(hps_stream_send__pieces),
 	KUNIT_CASE(hps_stream_send__urgent_later),
-	KUNIT_CASE(hps_stream_send__source),
+	KUNIT_CASE(hps_stream_send__lent),
 	KUNIT_CASE(hps_stream_push_data__hold),
 	KUNIT_CASE(hps_stream_push_data__no_credit),
 	KUNIT_CASE(hps_stream_push_data__fails),

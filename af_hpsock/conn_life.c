@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How a connection begins and ends: conn.c has the rules.
+ */
+#include <net/tcp_states.h>
+
+#include "conn.h"
+#include "conn_life.h"
+#include "fetch.h"
+#include "net.h"
+#include "param.h"
+#include "port.h"
+#include "probe.h"
+#include "queue.h"
+#include "retry.h"
+#include "sock.h"
+#include "stream.h"
+#include "work.h"
+
+/*
+ * How long a reset waits until the peer has what the program sent before it: more than
+ * twice the time after which the peer's kernel reads what it is offered
+ * (HPS_FETCH_PATIENCE in fetch.c).
+ */
+#define HPS_RESET_PATIENCE	(HZ / 2)
+
+/**
+ * hps_conn_undefer - TCP_DEFER_ACCEPT need not wait any longer
+ * @conn: locked, deferred
+ */
+void hps_conn_undefer(struct hps_conn *conn)
+{
+	lockdep_assert_held(&conn->lock);
+	conn->deferred = false;
+	if (timer_delete(&conn->timer))
+		hps_conn_put(conn);
+	/* Not if it is dropped, with its listener. */
+	if (conn->listener)
+		hps_queue_ready(conn);
+}
+
+static void hps_conn_timer(struct timer_list *t)
+{
+	struct hps_conn *conn = from_timer(conn, t, timer);
+
+	spin_lock(&conn->lock);
+	if (timer_pending(&conn->timer)) {
+		/* Armed anew while this waited, perhaps for the other purpose. */
+	} else if (conn->deferred) {
+		hps_conn_undefer(conn);
+	} else if (conn->resetting) {
+		hps_conn_shut(conn, conn->err);
+	} else if (conn->orphan) {
+		if (!conn->shut)
+			hps_stat_inc(conn->hn, ORPHAN_TIMEOUT);
+		hps_conn_shut(conn, ETIMEDOUT);
+	} else if (hps_conn_opening(conn)) {
+		hps_conn_shut(conn, ETIMEDOUT);
+	} else {
+		hps_stream_flush(conn);
+	}
+	spin_unlock(&conn->lock);
+	hps_conn_put(conn);
+}
+
+/**
+ * hps_conn_init - make a connection, for the transport that embeds it
+ * @conn: zeroed memory
+ * @ops: the transport
+ * @net: the namespace
+ *
+ * Context: any. The caller has the first reference.
+ */
+void hps_conn_init(struct hps_conn *conn, const struct hps_transport *ops,
+		   struct net *net)
+{
+	spin_lock_init(&conn->lock);
+	kref_init(&conn->ref);
+	conn->ops = ops;
+	conn->net = net;
+	conn->hn = hps_net(net);
+	conn->state = TCP_CLOSE;
+	conn->tx_least = 1;
+	INIT_LIST_HEAD(&conn->accept_node);
+	INIT_LIST_HEAD(&conn->rxq);
+	INIT_LIST_HEAD(&conn->txq);
+	INIT_LIST_HEAD(&conn->tx_flight);
+	INIT_LIST_HEAD(&conn->tx_spare);
+	INIT_LIST_HEAD(&conn->tx_notes);
+	timer_setup(&conn->timer, hps_conn_timer, 0);
+	hps_probe_init(conn);
+	hps_fetch_init(conn);
+}
+
+/**
+ * hps_conn_arm_orphan - how long an orphan waits for the peer begins anew
+ * @conn: locked, an orphan
+ *
+ * Not for ever, or not at all: TCP_LINGER2.
+ */
+void hps_conn_arm_orphan(struct hps_conn *conn)
+{
+	int secs = hps_orphan_timeout;
+
+	lockdep_assert_held(&conn->lock);
+	if (conn->resetting)
+		return;
+	if (conn->state == TCP_FIN_WAIT2) {
+		secs = conn->sk ? hps_sk(conn->sk)->linger2 : 0;
+		secs = secs ? max(secs, 0) : hps_fin_timeout;
+	}
+	hps_conn_arm(conn, secs * HZ);
+}
+
+/* Nothing that the program sent, nor its end, waits here or is under way. */
+static bool hps_conn_delivered(struct hps_conn *conn)
+{
+	if (conn->tx_unsent || conn->tx_unacked)
+		return false;
+	return !conn->fin_queued ||
+	       (conn->fin_sent && conn->ops->tx_idle(conn));
+}
+
+/**
+ * hps_conn_check_finished - let the transport go if nothing more is under way
+ * @conn: locked
+ */
+void hps_conn_check_finished(struct hps_conn *conn)
+{
+	lockdep_assert_held(&conn->lock);
+	if (conn->resetting) {
+		if (hps_conn_delivered(conn))
+			hps_conn_shut(conn, conn->err);
+		return;
+	}
+	if (!hps_conn_finished(conn))
+		return;
+	if (conn->state != TCP_CLOSE) {
+		hps_conn_set_state(conn, TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2 |
+				   TCPF_CLOSING | TCPF_LAST_ACK, TCP_CLOSE);
+		hps_conn_wake(conn);
+	}
+	if (!conn->finack_owed && conn->ops->tx_idle(conn))
+		hps_conn_shut(conn, 0);
+}
+
+/**
+ * hps_conn_reset - reset the connection, once the peer has what was sent before
+ * @conn: locked, an orphan
+ * @err: why, positive errno or 0, as for hps_conn_shut()
+ *
+ * A program may answer and close without having read all of the question: TCP has given
+ * the answer to the network before the reset, so that the peer reads it first. Here it
+ * may still wait for a credit, or be offered.
+ */
+void hps_conn_reset(struct hps_conn *conn, int err)
+{
+	lockdep_assert_held(&conn->lock);
+	if (conn->shut || conn->resetting)
+		return;
+	if (hps_conn_delivered(conn)) {
+		hps_conn_shut(conn, err);
+		return;
+	}
+	conn->resetting = true;
+	conn->err = err;
+	hps_conn_arm(conn, HPS_RESET_PATIENCE);
+	conn->corked = false;
+	hps_stream_push(conn);
+	conn->ops->ask(conn);
+}
+
+/**
+ * hps_conn_attach - give a connection to a socket
+ * @conn: the connection; the caller's reference becomes the socket's
+ * @sk: a socket without one, locked or not yet visible
+ *
+ * Context: process.
+ * Return: 0, or -ENOBUFS when the socket's memory limits do not allow the receive
+ * buffers; the reference then stays with the caller.
+ */
+int hps_conn_attach(struct hps_conn *conn, struct sock *sk)
+{
+	struct hps_sock *hsk = hps_sk(sk);
+	u32 bytes = conn->ops->rx_mem(conn);
+
+	if (!hps_sock_charge(sk, bytes, SK_MEM_RECV))
+		return -ENOBUFS;
+	hsk->rx_charged += bytes;
+
+	spin_lock_bh(&conn->lock);
+	rcu_assign_pointer(hsk->conn, conn);
+	if (!conn->ended) {
+		sock_hold(sk);
+		conn->sk = sk;
+	}
+	hps_sock_set_state(sk, conn->state);
+	if (conn->fin_rcvd)
+		sk->sk_shutdown |= RCV_SHUTDOWN;
+	if (conn->ended) {
+		sk->sk_shutdown = SHUTDOWN_MASK;
+		sk->sk_err = conn->err;
+	}
+	conn->user_timeout = msecs_to_jiffies(hsk->user_timeout);
+	hps_probe_watch(conn);
+	hps_probe_arm(conn);
+	spin_unlock_bh(&conn->lock);
+	return 0;
+}
+
+/*
+ * One orphan more, which holds a queue pair and memory that no limit of its program's
+ * counts any more. As with tcp_max_orphans, one too many is reset.
+ */
+static void hps_conn_count_orphan(struct hps_conn *conn)
+{
+	conn->counted = true;
+	if (atomic_inc_return(&conn->hn->orphans) <=
+	    READ_ONCE(hps_orphan_max)) {
+		hps_conn_arm_orphan(conn);
+		return;
+	}
+	if (!conn->shut)
+		hps_stat_inc(conn->hn, ORPHAN_OVERFLOW);
+	hps_conn_shut(conn, ECONNRESET);
+}
+
+/**
+ * hps_conn_orphan - the program is through with the connection
+ * @conn: the connection
+ *
+ * What is queued is still delivered and the close negotiated.
+ *
+ * Context: process, socket lock held.
+ */
+void hps_conn_orphan(struct hps_conn *conn)
+{
+	struct sock *sk = NULL;
+
+	spin_lock_bh(&conn->lock);
+	conn->orphan = true;
+	if (conn->ended) {
+		sk = conn->sk;
+		conn->sk = NULL;
+	} else {
+		hps_conn_count_orphan(conn);
+	}
+	spin_unlock_bh(&conn->lock);
+	if (sk)
+		__sock_put(sk);
+}
+
+/**
+ * hps_conn_drop - reset a connection and part it from its socket or queue
+ * @conn: the connection; the caller has a reference and keeps it
+ *
+ * What was sent goes before the reset, see hps_conn_reset().
+ *
+ * Context: process.
+ */
+void hps_conn_drop(struct hps_conn *conn)
+{
+	struct sock *sk, *listener;
+
+	spin_lock_bh(&conn->lock);
+	sk = conn->sk;
+	conn->sk = NULL;
+	listener = conn->listener;
+	conn->listener = NULL;
+	conn->orphan = true;
+	if (!conn->shut)
+		hps_stat_inc(conn->hn, RESET_SENT);
+	hps_conn_reset(conn, 0);
+	spin_unlock_bh(&conn->lock);
+	if (sk)
+		sock_put(sk);
+	if (listener)
+		sock_put(listener);
+}
+
+/**
+ * hps_conn_established - both ends are ready to send and receive
+ * @conn: locked; local, peer and tx_msg_max are set
+ *
+ * An initiator's transport then sends something, the completion of which wakes who
+ * waits in connect().
+ */
+void hps_conn_established(struct hps_conn *conn)
+{
+	struct sock *sk = conn->sk;
+	u8 defer;
+
+	lockdep_assert_held(&conn->lock);
+	if (conn->shut)
+		return;
+	hps_conn_set_state(conn, TCPF_SYN_SENT | TCPF_SYN_RECV,
+			   TCP_ESTABLISHED);
+	conn->heard = jiffies;
+	conn->tx_last = jiffies;
+	conn->rx_last = jiffies;
+	/* It has other purposes now; the transport has a reference. */
+	if (timer_delete(&conn->timer))
+		hps_conn_put(conn);
+	if (conn->listener) {
+		hps_stat_inc(conn->hn, ACCEPT);
+		conn->confirmed = true;
+		defer = READ_ONCE(hps_sk(conn->listener)->defer_accept);
+		conn->deferred = defer;
+		if (defer)
+			hps_conn_arm(conn, hps_conn_open_time(defer - 1));
+		else
+			hps_queue_ready(conn);
+	} else if (sk) {
+		hps_stat_inc(conn->hn, CONNECT);
+		hps_port_rename(sk, &conn->local);
+		hps_probe_arm(conn);
+	}
+}
+
+/**
+ * hps_conn_report - tell the program that the connection is over
+ * @conn: locked, with a socket; once
+ */
+void hps_conn_report(struct hps_conn *conn)
+{
+	struct sock *sk = conn->sk;
+
+	lockdep_assert_held(&conn->lock);
+	conn->reported = true;
+	if (conn->state == TCP_SYN_SENT)
+		hps_stat_inc(conn->hn, CONNECT_FAILED);
+	if (conn->err)
+		WRITE_ONCE(sk->sk_err, conn->err);
+	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
+	hps_conn_set_state(conn, ~0, TCP_CLOSE);
+	sk->sk_state_change(sk);
+	if (conn->err)
+		sk_error_report(sk);
+}
+
+/*
+ * The transport is gone, and with it what the peer has offered but not sent. That, and
+ * what follows it in the stream, stays in the queue, does not count as readable any
+ * more, and readers stop before it.
+ */
+static void hps_conn_lose(struct hps_conn *conn)
+{
+	struct hps_buf *buf;
+	u32 lost = 0;
+
+	list_for_each_entry(buf, &conn->rxq, list) {
+		conn->rx_lost |= buf->remote;
+		if (conn->rx_lost)
+			lost += buf->end - buf->start;
+	}
+	/*
+	 * rx_avail has no bytes that are in rx_drop. In an offer they are only if the peer
+	 * breaks the rules: it must not make the count negative.
+	 */
+	lost = min_t(u32, lost, atomic_read(&conn->rx_avail));
+	atomic_sub(lost, &conn->rx_avail);
+	/* Nor can the peer take anything back. */
+	conn->rx_cancel = 0;
+}
+
+/* What a program is told about a connection that ended. */
+static int hps_conn_final_error(const struct hps_conn *conn)
+{
+	if (hps_conn_finished(conn) && !conn->rx_lost)
+		return 0;
+	if (conn->err)
+		return conn->err;
+	/* As tcp_reset(): the program knows already that the peer has closed. */
+	return conn->state == TCP_CLOSE_WAIT && !conn->rx_lost ? EPIPE :
+								 ECONNRESET;
+}
+
+/**
+ * hps_conn_why - what will a writer be told?
+ * @conn: not locked, shut
+ *
+ * Context: any.
+ * Return: negative errno.
+ */
+int hps_conn_why(struct hps_conn *conn)
+{
+	int err;
+
+	spin_lock_bh(&conn->lock);
+	err = hps_conn_final_error(conn);
+	spin_unlock_bh(&conn->lock);
+	return -(err ?: EPIPE);
+}
+
+/**
+ * hps_conn_end - the transport is gone, nothing more will come or go
+ * @conn: not locked
+ *
+ * To be called once. Send and receive buffers are unmapped by then.
+ *
+ * Context: process, may sleep.
+ */
+void hps_conn_end(struct hps_conn *conn)
+{
+	struct sock *sk = NULL, *listener = NULL;
+	bool unarmed;
+
+	spin_lock_bh(&conn->lock);
+	conn->shut = true;
+	conn->ended = true;
+	if (conn->counted)
+		atomic_dec(&conn->hn->orphans);
+	WRITE_ONCE(conn->tx_hold, false);
+	hps_conn_lose(conn);
+	conn->err = hps_conn_final_error(conn);
+	if (conn->listener &&
+	    (conn->state == TCP_SYN_RECV || conn->deferred)) {
+		/* Never got ready; a ready one stays for accept() to see. */
+		conn->deferred = false;
+		hps_queue_remove(conn);
+		swap(listener, conn->listener);
+	}
+	if (conn->state == TCP_SYN_SENT && conn->sk &&
+	    hps_retry_again(conn->sk, conn->tries)) {
+		swap(sk, conn->sk);
+	} else if (conn->sk && !conn->orphan) {
+		if (!conn->reported)
+			hps_conn_report(conn);
+	} else {
+		hps_conn_set_state(conn, ~0, TCP_CLOSE);
+		swap(sk, conn->sk);
+	}
+	spin_unlock_bh(&conn->lock);
+
+	hps_wake(&conn->tx_hold);
+	hps_probe_cancel(conn);
+	hps_fetch_cancel(conn);
+	unarmed = timer_delete_sync(&conn->timer);
+	if (unarmed)
+		hps_conn_put(conn);
+	if (sk)
+		sock_put(sk);
+	if (listener)
+		sock_put(listener);
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What becomes of the messages that stream.c gave to the transport: their bytes are
+ * delivered, and the buffers are free.
+ */
+#include <net/sock.h>
+
+#include "conn.h"
+#include "conn_life.h"
+#include "conn_tx.h"
+#include "sock.h"
+#include "stream.h"
+#include "zerocopy.h"
+
+/* A send buffer is not needed any more; its charge is dropped by and by. */
+static void hps_conn_free_buf(struct hps_conn *conn, struct hps_buf *buf)
+{
+	list_del(&buf->list);
+	atomic_add(buf->size, &conn->done_mem);
+	hps_buf_free(buf);
+}
+
+/**
+ * hps_conn_tx_done - a message with data has been delivered, or never will be
+ * @conn: locked
+ * @buf: where its payload is
+ * @len: payload bytes
+ *
+ * The buffer may be gone afterwards.
+ */
+void hps_conn_tx_done(struct hps_conn *conn, struct hps_buf *buf, u32 len)
+{
+	lockdep_assert_held(&conn->lock);
+	buf->done += len;
+	conn->tx_unacked -= len;
+	conn->progress = jiffies;
+	atomic_add(len, &conn->done_bytes);
+	/* An orphan gets more time when data is delivered, not when a probe is answered. */
+	if (conn->orphan && !conn->shut)
+		hps_conn_arm_orphan(conn);
+	if (buf->done != buf->end || buf->busy || buf->start != buf->end)
+		return;
+	if (hps_buf_borrows(buf)) {
+		/*
+		 * Is the connection ending, its keys may be valid still. The teardown
+		 * destroys them, and the buffer is freed after that.
+		 */
+		if (!conn->shut)
+			hps_zerocopy_advance(conn);
+		return;
+	}
+	/* One with room is still in txq, to be filled from its beginning again. */
+	if (hps_conn_filled(conn, buf)) {
+		/* It was made for shorter messages than there are by now. */
+		if (buf->size < conn->tx_msg_max) {
+			hps_conn_free_buf(conn, buf);
+			return;
+		}
+		list_move(&buf->list, &conn->tx_spare);
+	}
+	buf->start = 0;
+	buf->end = 0;
+	buf->done = 0;
+}
+
+/**
+ * hps_conn_tx_cut - bytes that are queued will not be sent
+ * @conn: locked
+ * @buf: a buffer of ours in txq, not busy, of which nothing is posted any more; it may
+ *	be gone afterwards
+ */
+void hps_conn_tx_cut(struct hps_conn *conn, struct hps_buf *buf)
+{
+	lockdep_assert_held(&conn->lock);
+	atomic_add(buf->end - buf->start, &conn->done_bytes);
+	buf->end = buf->start;
+	/* The first part may be under way still. */
+	if (buf->done == buf->end)
+		hps_conn_free_buf(conn, buf);
+}
+
+/**
+ * hps_conn_tx_resize - from now on a message has up to @max bytes
+ * @conn: locked
+ * @max: payload bytes
+ */
+void hps_conn_tx_resize(struct hps_conn *conn, u32 max)
+{
+	struct hps_buf *buf, *next;
+
+	lockdep_assert_held(&conn->lock);
+	/* A writer looks at it without the lock. */
+	WRITE_ONCE(conn->tx_msg_max, max);
+	/* No message spans two buffers, so those of the old size would cut messages short. */
+	list_for_each_entry_safe(buf, next, &conn->tx_spare, list)
+		if (buf->size < max)
+			hps_conn_free_buf(conn, buf);
+}
+
+/* Nothing is under way, and it may be long until the next send: keep no memory for it. */
+static void hps_conn_free_spares(struct hps_conn *conn)
+{
+	struct hps_buf *buf, *next;
+
+	list_for_each_entry_safe(buf, next, &conn->tx_spare, list)
+		hps_conn_free_buf(conn, buf);
+	list_for_each_entry_safe(buf, next, &conn->txq, list)
+		if (!buf->busy && buf->start == buf->end &&
+		    buf->size > PAGE_SIZE)
+			hps_conn_free_buf(conn, buf);
+}
+
+/*
+ * The peer has received our first message, so the connection is established there, too:
+ * connect() may return. A connection that the program makes after that comes later at
+ * the peer, in the order that TCP keeps between hosts that are near each other.
+ */
+static void hps_conn_confirm(struct hps_conn *conn)
+{
+	conn->confirmed = true;
+	hps_conn_wake(conn);
+	if (conn->sk)
+		sk_wake_async(conn->sk, SOCK_WAKE_IO, POLL_OUT);
+}
+
+/**
+ * hps_conn_tx_advanced - some messages have completed, perhaps all
+ * @conn: locked
+ *
+ * Follows a run of hps_conn_tx_done().
+ */
+void hps_conn_tx_advanced(struct hps_conn *conn)
+{
+	lockdep_assert_held(&conn->lock);
+	if (conn->shut)
+		return;
+	if (unlikely(!conn->confirmed))
+		hps_conn_confirm(conn);
+	hps_stream_push(conn);
+	if (!conn->tx_unacked)
+		hps_conn_free_spares(conn);
+	hps_conn_check_finished(conn);
+	if (conn->sk && !conn->orphan)
+		hps_sock_reap_soon(conn->sk, conn);
+}

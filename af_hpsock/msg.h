@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef HPS_MSG_H
+#define HPS_MSG_H
+
+#include <linux/types.h>
+
+#include "wire.h"
+
+struct hps_buf;
+struct hps_conn;
+struct hps_link;
+struct ib_wc;
+
+/* What goes out with a message apart from payload of the program. */
+struct hps_head {
+	struct hps_hdr hdr;
+	union {
+		struct hps_buffers buffers;	/* in BUFFERS */
+		struct hps_urgent_ahead urgent;	/* in URGENT */
+		struct hps_srcavail source;	/* in SRCAVAIL */
+		struct hps_readdone read;	/* in READDONE */
+		struct hps_srccancel cancel;	/* in SRCCANCEL */
+		struct hps_cancelack ack;	/* in CANCELACK */
+	};
+};
+
+/* The peer broke the protocol: end this connection, and say how. */
+#define hps_msg_violation(link, what)					\
+do {									\
+	struct hps_link *__link = (link);				\
+									\
+	hps_stat_inc(__link->conn.hn, VIOLATION_##what);		\
+	hps_conn_shut(&__link->conn, EPROTO);				\
+} while (0)
+
+/* msg.c: sent */
+void hps_msg_init(struct hps_link *link);
+void hps_msg_end(struct hps_link *link);
+void hps_msg_established(struct hps_link *link);
+int hps_msg_send(struct hps_conn *conn, struct hps_buf *buf, u32 len,
+		 int urgent);
+int hps_msg_offer(struct hps_conn *conn, struct hps_buf *buf);
+void hps_msg_revoke(struct hps_link *link);
+int hps_msg_readdone(struct hps_link *link, u32 rkey);
+int hps_msg_srccancel(struct hps_link *link);
+int hps_msg_cancelack(struct hps_link *link);
+int hps_msg_urgent(struct hps_conn *conn, u32 ahead);
+int hps_msg_send_fin(struct hps_conn *conn);
+int hps_msg_send_finack(struct hps_conn *conn);
+bool hps_msg_tx_idle(struct hps_conn *conn);
+void hps_msg_probe(struct hps_conn *conn);
+void hps_msg_ask(struct hps_conn *conn);
+void hps_msg_resize(struct hps_link *link);
+void hps_msg_credit(struct hps_link *link);
+void hps_msg_error(struct hps_link *link, const struct ib_wc *wc);
+
+/* msg_rx.c: received */
+int hps_msg_rx_post(struct hps_link *link, struct hps_buf *buf);
+void hps_msg_rx(struct hps_link *link, struct hps_buf *buf);
+
+#endif /* HPS_MSG_H */

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Messages received: checked, and each handed to whom it concerns.
+ *
+ * Who owns a receive buffer: the queue pair while it is posted; hps_msg_rx()
+ * from its completion on; the connection's receive queue if it was DATA, until
+ * consumed() brings it back to receives.c. One that holds no DATA goes there at
+ * once.
+ */
+#include <net/tcp_states.h>
+
+#include "cancel.h"
+#include "conn_rx.h"
+#include "conn_tx.h"
+#include "fetch.h"
+#include "link.h"
+#include "msg.h"
+#include "net.h"
+#include "param.h"
+#include "receives.h"
+#include "source.h"
+#include "stream.h"
+
+static void hps_msg_rx_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct hps_receive *rx = container_of(wc->wr_cqe, struct hps_receive,
+					      cqe);
+	struct hps_buf *buf = &rx->dma.buf;
+	struct hps_link *link = rx->link;
+	struct hps_conn *conn = &link->conn;
+
+	spin_lock_bh(&conn->lock);
+	if (wc->status != IB_WC_SUCCESS) {
+		hps_msg_error(link, wc);
+		goto unlock;
+	}
+	ib_dma_sync_single_for_cpu(rx->dma.ibdev, rx->dma.addr, wc->byte_len,
+				   DMA_FROM_DEVICE);
+	buf->end = wc->byte_len;
+	buf->remote = false;
+	link->rx_revoked = wc->wc_flags & IB_WC_WITH_INVALIDATE ?
+			   wc->ex.invalidate_rkey : 0;
+	buf->stamp = ktime_get_real();
+	if (conn->state == TCP_SYN_RECV)
+		hps_msg_established(link);
+	if (link->established)
+		hps_msg_rx(link, buf);
+	else if (!conn->shut)
+		hps_msg_violation(link, STATE);
+unlock:
+	spin_unlock_bh(&conn->lock);
+}
+
+/**
+ * hps_msg_rx_post - let the device have a receive buffer
+ * @link: locked
+ * @buf: in no queue
+ *
+ * Return: 0 or what ib_post_recv() says.
+ */
+int hps_msg_rx_post(struct hps_link *link, struct hps_buf *buf)
+{
+	struct hps_receive *rx = hps_receive(buf);
+	struct ib_recv_wr wr = {};
+	struct ib_sge sge;
+
+	lockdep_assert_held(&link->conn.lock);
+	sge.addr = rx->dma.addr;
+	sge.length = buf->size;
+	sge.lkey = link->id->qp->pd->local_dma_lkey;
+	ib_dma_sync_single_for_device(rx->dma.ibdev, rx->dma.addr, buf->size,
+				      DMA_FROM_DEVICE);
+	rx->cqe.done = hps_msg_rx_done;
+	wr.wr_cqe = &rx->cqe;
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	return ib_post_recv(link->id->qp, &wr, NULL);
+}
+
+/* Between SRCCANCEL and our CANCELACK? */
+static bool hps_msg_cancelling(const struct hps_link *link)
+{
+	return link->conn.rx_cancel || link->rx_cancelled;
+}
+
+/* Handlers return whether the buffer was kept. */
+static bool hps_msg_rx_stream(struct hps_link *link, struct hps_buf *buf,
+			      u32 start, u32 end, int urgent)
+{
+	struct hps_conn *conn = &link->conn;
+
+	if (hps_credit_received(&link->credit)) {
+		hps_msg_violation(link, OVERRUN);
+		return false;
+	}
+	if (hps_msg_cancelling(link)) {
+		hps_msg_violation(link, SOURCE);
+		return false;
+	}
+	hps_stat_inc(conn->hn, RX_MSGS);
+	hps_stat_add(conn->hn, RX_BYTES, end - start);
+	hps_receives_hold(link, buf);
+	buf->start = start;
+	buf->end = end;
+	if (!hps_conn_rx_data(conn, buf, hps_credit_tight(&link->credit),
+			      urgent))
+		return true;
+	link->rx_held--;
+	hps_msg_violation(link, STATE);
+	return false;
+}
+
+static bool hps_msg_rx_data(struct hps_link *link, struct hps_buf *buf)
+{
+	const struct hps_hdr *hdr = buf->data;
+	u32 len = buf->end - sizeof(*hdr);
+	int urgent = -1;
+
+	if (hdr->flags & HPS_FLAG_URGENT) {
+		urgent = be16_to_cpu(hdr->urgent);
+		if (urgent >= len) {
+			hps_msg_violation(link, URGENT);
+			return false;
+		}
+	}
+	return hps_msg_rx_stream(link, buf, sizeof(*hdr), buf->end, urgent);
+}
+
+static bool hps_msg_rx_srcavail(struct hps_link *link, struct hps_buf *buf)
+{
+	const struct hps_srcavail *src = buf->data + sizeof(struct hps_hdr);
+	u64 addr = be64_to_cpu(src->addr);
+	u32 len = be32_to_cpu(src->len);
+
+	if (!link->reads || !len || len > HPS_SOURCE_MAX || addr + len < addr) {
+		hps_msg_violation(link, SOURCE);
+		return false;
+	}
+	buf->remote = true;
+	return hps_msg_rx_stream(link, buf, 0, len, -1);
+}
+
+/*
+ * The peer has read what it was offered first, and so many in all. One that keeps to the
+ * protocol has invalidated the key by the same message.
+ */
+static int hps_msg_rx_read(struct hps_link *link, u32 total)
+{
+	struct hps_source *source;
+
+	if (total != link->tx_read_total + 1 || !link->tx_offers)
+		return -EPROTO;
+	link->tx_read_total++;
+	link->tx_offers--;
+	source = list_first_entry(&link->tx_sources, struct hps_source, node);
+	if (link->rx_revoked == source->mr->rkey) {
+		list_del_init(&source->node);
+		hps_source_revoked(link, source);
+		hps_conn_tx_done(&link->conn, &source->dma.buf,
+				 source->dma.buf.size);
+	} else {
+		list_move_tail(&source->node, &link->tx_read);
+		hps_msg_revoke(link);
+	}
+	return 0;
+}
+
+static bool hps_msg_rx_readdone(struct hps_link *link, struct hps_buf *buf)
+{
+	const struct hps_readdone *read = buf->data + sizeof(struct hps_hdr);
+
+	if (hps_msg_rx_read(link, be32_to_cpu(read->total)))
+		hps_msg_violation(link, SOURCE);
+	else
+		hps_conn_tx_advanced(&link->conn);
+	return false;
+}
+
+static bool hps_msg_rx_srccancel(struct hps_link *link, struct hps_buf *buf)
+{
+	const struct hps_srccancel *cancel =
+		buf->data + sizeof(struct hps_hdr);
+	struct hps_conn *conn = &link->conn;
+
+	if (conn->fin_rcvd || conn->records) {
+		hps_msg_violation(link, STATE);
+		return false;
+	}
+	/* One at a time. */
+	if (!cancel->count || !link->reads || hps_msg_cancelling(link)) {
+		hps_msg_violation(link, SOURCE);
+		return false;
+	}
+	conn->rx_cancel = be32_to_cpu(cancel->count);
+	hps_fetch_back(conn);
+	return false;
+}
+
+static bool hps_msg_rx_cancelack(struct hps_link *link, struct hps_buf *buf)
+{
+	const struct hps_cancelack *ack = buf->data + sizeof(struct hps_hdr);
+
+	if (hps_cancel_acked(link, be32_to_cpu(ack->done)))
+		hps_msg_violation(link, SOURCE);
+	else
+		hps_conn_tx_advanced(&link->conn);
+	return false;
+}
+
+static bool hps_msg_rx_credit(struct hps_link *link, struct hps_buf *buf)
+{
+	return false;
+}
+
+static bool hps_msg_rx_fin(struct hps_link *link, struct hps_buf *buf)
+{
+	if (hps_msg_cancelling(link) || hps_conn_rx_fin(&link->conn))
+		hps_msg_violation(link, STATE);
+	return false;
+}
+
+static bool hps_msg_rx_finack(struct hps_link *link, struct hps_buf *buf)
+{
+	if (hps_conn_rx_finack(&link->conn))
+		hps_msg_violation(link, STATE);
+	return false;
+}
+
+static bool hps_msg_rx_buffers(struct hps_link *link, struct hps_buf *buf)
+{
+	const struct hps_buffers *buffers = buf->data + sizeof(struct hps_hdr);
+	u32 from = be32_to_cpu(buffers->from), size = be32_to_cpu(buffers->size);
+
+	/* One step at a time. */
+	if (size < HPS_BUF_MIN || size > HPS_BUF_MAX ||
+	    link->tx_resize) {
+		hps_msg_violation(link, BUFFERS);
+		return false;
+	}
+	link->tx_size = size;
+	link->tx_from = from;
+	link->tx_resize = true;
+	/* Credits may have come before this did. */
+	if ((s32)(from - link->tx_seq) <= 0)
+		hps_msg_resize(link);
+	return false;
+}
+
+static bool hps_msg_rx_urgent(struct hps_link *link, struct hps_buf *buf)
+{
+	const struct hps_urgent_ahead *urgent =
+		buf->data + sizeof(struct hps_hdr);
+	u32 ahead = be32_to_cpu(urgent->ahead);
+
+	/* One at a time. */
+	if (ahead > INT_MAX || link->rx_urgents != link->rx_heard) {
+		hps_msg_violation(link, URGENT);
+		return false;
+	}
+	link->rx_urgents = !link->rx_urgents;
+	if (hps_conn_rx_urgent(&link->conn, ahead))
+		hps_msg_violation(link, STATE);
+	return false;
+}
+
+static const struct {
+	bool (*rx)(struct hps_link *link, struct hps_buf *buf);
+	u32 min;
+	u32 max;
+} hps_msg_types[] = {
+	[HPS_MSG_DATA]	  = { hps_msg_rx_data, 1, U32_MAX },
+	[HPS_MSG_CREDIT]  = { hps_msg_rx_credit },
+	[HPS_MSG_FIN]	  = { hps_msg_rx_fin },
+	[HPS_MSG_FINACK]  = { hps_msg_rx_finack },
+	[HPS_MSG_BUFFERS] = { hps_msg_rx_buffers, sizeof(struct hps_buffers),
+			      sizeof(struct hps_buffers) },
+	[HPS_MSG_URGENT]  = { hps_msg_rx_urgent,
+			      sizeof(struct hps_urgent_ahead),
+			      sizeof(struct hps_urgent_ahead) },
+	[HPS_MSG_SRCAVAIL] = { hps_msg_rx_srcavail, sizeof(struct hps_srcavail),
+			       sizeof(struct hps_srcavail) },
+	[HPS_MSG_READDONE] = { hps_msg_rx_readdone, sizeof(struct hps_readdone),
+			       sizeof(struct hps_readdone) },
+	[HPS_MSG_SRCCANCEL] = { hps_msg_rx_srccancel,
+				sizeof(struct hps_srccancel),
+				sizeof(struct hps_srccancel) },
+	[HPS_MSG_CANCELACK] = { hps_msg_rx_cancelack,
+				sizeof(struct hps_cancelack),
+				sizeof(struct hps_cancelack) },
+};
+
+/* Has the peer our last URGENT? False if it claims one that it was not sent. */
+static bool hps_msg_heard(struct hps_link *link, const struct hps_hdr *hdr)
+{
+	if (!!(hdr->flags & HPS_FLAG_HEARD) != link->tx_urgents)
+		return link->tx_waits;
+	link->tx_waits = false;
+	return true;
+}
+
+/* What holds for messages of every type; false ends the connection. */
+static bool hps_msg_check(struct hps_link *link, const struct hps_buf *buf)
+{
+	const struct hps_hdr *hdr = buf->data;
+	u32 payload;
+
+	if (buf->end < sizeof(*hdr)) {
+		hps_msg_violation(link, LENGTH);
+		return false;
+	}
+	if (hdr->type >= ARRAY_SIZE(hps_msg_types) ||
+	    !hps_msg_types[hdr->type].rx) {
+		hps_msg_violation(link, TYPE);
+		return false;
+	}
+	payload = buf->end - sizeof(*hdr);
+	if (be32_to_cpu(hdr->len) != payload ||
+	    payload < hps_msg_types[hdr->type].min ||
+	    payload > hps_msg_types[hdr->type].max) {
+		hps_msg_violation(link, LENGTH);
+		return false;
+	}
+	if (be32_to_cpu(hdr->seq) != link->rx_seq) {
+		hps_msg_violation(link, SEQ);
+		return false;
+	}
+	link->rx_seq++;
+	if (hps_credit_granted(&link->credit, be32_to_cpu(hdr->credit))) {
+		hps_msg_violation(link, CREDIT);
+		return false;
+	}
+	if (!hps_msg_heard(link, hdr)) {
+		hps_msg_violation(link, URGENT);
+		return false;
+	}
+	return true;
+}
+
+/**
+ * hps_msg_rx - a message came in
+ * @link: locked, established
+ * @buf: holds it up to end; ownership passes
+ *
+ * Also what came before an end that was begun here is still delivered: the
+ * peer's data counts, only its protocol is not answered any more. Not so once
+ * the program was told of the end: what it would read has a gap by then.
+ */
+void hps_msg_rx(struct hps_link *link, struct hps_buf *buf)
+{
+	const struct hps_hdr *hdr = buf->data;
+
+	lockdep_assert_held(&link->conn.lock);
+	if (link->conn.reported ||
+	    (link->conn.shut && link->conn.err == EPROTO))
+		return;
+	if (!hps_msg_check(link, buf))
+		return;
+	link->conn.heard = jiffies;
+	if (!hps_msg_types[hdr->type].rx(link, buf))
+		hps_receives_again(link, buf);
+	hps_stream_push(&link->conn);
+	hps_msg_credit(link);
+}

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * RDMA as a transport: connections over queue pairs, made and torn down.
+ *
+ * Each link has receives of its own rather than a share in one SRQ per device.
+ * The bound that makes credits safe is the same either way (as many receives as
+ * credits granted), so an SRQ would save no memory; and ib_drain_qp() on a
+ * queue pair with an SRQ waits for an event that Soft-iWARP never raises, while
+ * without that wait a completion of a queue pair that is gone could be taken
+ * for one of its successor.
+ *
+ * Teardown runs in a work item, whatever begins it: an error, the peer's
+ * disconnect, a violation, close, device removal. It is the only place that
+ * destroys, in this order:
+ *
+ *   1. wait for a handler of rdma_cm and for the attempt to connect that run: they
+ *      are the last;
+ *   2. disconnect: the peer learns of it, the queue pair goes to error;
+ *   3. drain: every completion has been handled, nothing more can come;
+ *   4. wait for those who are about to use queue pair or device; destroy the keys, the
+ *      queue pair and the cm_id, give back the completion queue;
+ *   5. stop what else may run: work that would grow, the timer for credits. Work
+ *      that runs already finds the connection shut and has a reference;
+ *   6. unmap all buffers; what was received and not read keeps its memory;
+ *   7. leave the device, which may then be removed;
+ *   8. hps_conn_end(), where the socket learns of it.
+ *
+ * Step 8 comes after the drain because what the peer sent before it
+ * disconnected is still to be read.
+ */
+#include <rdma/rdma_cm.h>
+
+#include "cancel.h"
+#include "cm.h"
+#include "compat_verbs.h"
+#include "conn_life.h"
+#include "device.h"
+#include "dma.h"
+#include "lent.h"
+#include "link.h"
+#include "msg.h"
+#include "net.h"
+#include "param.h"
+#include "rdma.h"
+#include "read.h"
+#include "receives.h"
+#include "service.h"
+#include "sock.h"
+#include "source.h"
+#include "transport.h"
+#include "work.h"
+#include "zerocopy.h"
+
+#include <linux/hpsock.h>
+
+static void hps_rdma_unmap_list(struct list_head *list)
+{
+	struct hps_buf *buf;
+
+	list_for_each_entry(buf, list, list)
+		hps_dma_unmap(buf);
+}
+
+/* Nothing is posted any more: take all memory from the device. */
+static void hps_rdma_unmap(struct hps_link *link)
+{
+	struct hps_conn *conn = &link->conn;
+
+	spin_lock_bh(&conn->lock);
+	hps_receives_unmap(link);
+	hps_zerocopy_end(conn);
+	hps_rdma_unmap_list(&conn->txq);
+	hps_rdma_unmap_list(&conn->tx_flight);
+	hps_rdma_unmap_list(&conn->tx_spare);
+	if (link->hdrs)
+		hps_buf_free(&link->hdrs->buf);
+	link->hdrs = NULL;
+	spin_unlock_bh(&conn->lock);
+}
+
+static void hps_rdma_teardown(struct work_struct *work)
+{
+	struct hps_link *link = container_of(work, struct hps_link, teardown);
+
+	if (link->id) {
+		/* A handler that runs is the last to look at the link. */
+		rdma_lock_handler(link->id);
+		rdma_unlock_handler(link->id);
+		cancel_work_sync(&link->attempt);
+	}
+	if (link->id && link->id->qp) {
+		rdma_disconnect(link->id);
+		ib_drain_qp(link->id->qp);
+	}
+	wait_var_event(&link->users, !atomic_read(&link->users));
+	if (link->id && link->id->qp) {
+		hps_source_end(link);
+		rdma_destroy_qp(link->id);
+	}
+	if (link->id) {
+		/*
+		 * A device that goes while the address is asked for has rdma_cm cancel
+		 * the request, which may not have been made yet, and forget of it.
+		 */
+		rdma_addr_cancel(&link->id->route.addr.dev_addr);
+		rdma_destroy_id(link->id);
+	}
+	link->id = NULL;
+	if (link->cq)
+		ib_cq_pool_put(link->cq, link->nr_cqe);
+	link->cq = NULL;
+	if (cancel_delayed_work(&link->grow))
+		hps_conn_put(&link->conn);
+	hps_msg_end(link);
+	hps_rdma_unmap(link);
+	hps_device_leave(link);
+	hps_conn_end(&link->conn);
+	put_net(link->conn.net);
+	hps_conn_put(&link->conn);
+}
+
+static void hps_rdma_shut(struct hps_conn *conn)
+{
+	queue_work(hps_teardown_wq, &hps_link(conn)->teardown);
+}
+
+static struct hps_buf *hps_rdma_tx_buf(struct hps_conn *conn, u32 size)
+{
+	struct hps_link *link = hps_link(conn);
+	struct hps_buf *buf;
+
+	if (!hps_link_enter(link))
+		return NULL;
+	buf = hps_dma_new(sizeof(struct hps_dma), link->dev->ibdev, size,
+			  DMA_TO_DEVICE, GFP_KERNEL | __GFP_NOWARN);
+	if (!buf)
+		goto leave;
+	spin_lock_bh(&conn->lock);
+	if (!conn->shut) {
+		buf->busy = true;
+		list_add_tail(&buf->list, &conn->txq);
+	}
+	spin_unlock_bh(&conn->lock);
+	if (list_empty(&buf->list)) {
+		hps_buf_free(buf);
+		buf = NULL;
+	}
+leave:
+	hps_link_leave(link);
+	return buf;
+}
+
+static u32 hps_rdma_gather_max(struct hps_conn *conn)
+{
+	return READ_ONCE(hps_link(conn)->gather_max);
+}
+
+static bool hps_rdma_tx_gather(struct hps_conn *conn,
+			       struct hps_gather *gather)
+{
+	struct hps_link *link = hps_link(conn);
+	struct hps_dma *dma;
+	bool queued = false;
+
+	if (!hps_link_enter(link))
+		return false;
+	dma = hps_dma_gather(link->dev->ibdev, gather);
+	if (!dma)
+		goto leave;
+	spin_lock_bh(&conn->lock);
+	queued = !conn->shut;
+	if (queued)
+		hps_zerocopy_queue(conn, &dma->buf);
+	spin_unlock_bh(&conn->lock);
+	if (!queued)
+		hps_dma_ungather(dma);
+leave:
+	hps_link_leave(link);
+	return queued;
+}
+
+static bool hps_rdma_tx_lend(struct hps_conn *conn, struct hps_lent *lent)
+{
+	struct hps_link *link = hps_link(conn);
+	struct hps_source *source = NULL;
+
+	if (!hps_link_enter(link))
+		return false;
+	if (!hps_receives_extra(link, conn->sk))
+		source = hps_source_new(link, lent);
+	if (source) {
+		spin_lock_bh(&conn->lock);
+		if (lent->waited)
+			WRITE_ONCE(conn->tx_waited, conn->tx_waited + 1);
+		hps_zerocopy_queue(conn, &source->dma.buf);
+		spin_unlock_bh(&conn->lock);
+	}
+	hps_link_leave(link);
+	return source;
+}
+
+static void hps_rdma_info(struct hps_conn *conn, struct hpsock_info *info)
+{
+	struct hps_link *link = hps_link(conn);
+
+	info->tx_credits = hps_credit_left(&link->credit);
+	info->rx_window = link->credit.window;
+	info->tx_msg_size = conn->tx_msg_max;
+	info->rx_msg_size = link->rx_size - sizeof(struct hps_hdr);
+	info->credit_stalls = link->stalls;
+	if (link->dev)
+		strscpy(info->device, dev_name(&link->dev->ibdev->dev),
+			sizeof(info->device));
+}
+
+static const struct hps_transport hps_rdma_ops = {
+	.id		= HPSOCK_TRANSPORT_RDMA,
+	.create		= hps_rdma_create,
+	.discard	= hps_rdma_discard,
+	.listen		= hps_service_listen,
+	.unlisten	= hps_service_unlisten,
+	.connect	= hps_cm_connect,
+	.tx_buf		= hps_rdma_tx_buf,
+	.gather_max	= hps_rdma_gather_max,
+	.tx_gather	= hps_rdma_tx_gather,
+	.tx_lend	= hps_rdma_tx_lend,
+	.offer		= hps_msg_offer,
+	.cancel		= hps_cancel,
+	.cancelled	= hps_cancel_answer,
+	.read		= hps_read,
+	.send		= hps_msg_send,
+	.urgent		= hps_msg_urgent,
+	.send_fin	= hps_msg_send_fin,
+	.send_finack	= hps_msg_send_finack,
+	.tx_idle	= hps_msg_tx_idle,
+	.ask		= hps_msg_ask,
+	.probe		= hps_msg_probe,
+	.consumed	= hps_receives_consumed,
+	.rx_full	= hps_receives_full,
+	.grow		= hps_receives_grow,
+	.grow_later	= hps_receives_later,
+	.rx_mem		= hps_receives_mem,
+	.shut		= hps_rdma_shut,
+	.info		= hps_rdma_info,
+	.free		= hps_link_free,
+};
+
+/* What it begins with, by the tunables and SO_RCVBUF of its socket. */
+static void hps_rdma_tune(struct hps_link *link, const struct sock *sk)
+{
+	const struct hps_tuning *tuning = &link->tuning;
+	struct hps_credit *credit = &link->credit;
+
+	link->tuning = hps_sk(sk)->tuning;
+	link->tx_offers_max = hps_tuned(tuning, HPS_TUNE_ZCOPY_OUTSTANDING);
+	link->rx_size = min(hps_tuned(tuning, HPS_TUNE_BUF_FIRST),
+			    hps_tuned(tuning, HPS_TUNE_BUF_SIZE));
+	credit->window_max = hps_tuned(tuning, HPS_TUNE_WINDOW);
+	credit->window = clamp_t(u32, hps_sock_rcv_limit(sk) / link->rx_size,
+				 HPS_WINDOW_MIN,
+				 min(credit->window_max,
+				     hps_tuned(tuning, HPS_TUNE_QUOTA)));
+	credit->rx_ready = credit->window;
+	credit->rx_told = credit->window;
+}
+
+/**
+ * hps_rdma_create - a connection over a queue pair that is not there yet
+ * @sk: who makes it, or listens: has the namespace, the user that its memory counts for,
+ *	and the values of tunables
+ *
+ * Two references: the transport's, which its end drops, and the caller's. The
+ * transport also holds the namespace, which neither a cm_id nor a socket does to
+ * the very end.
+ *
+ * Context: process, may sleep.
+ * Return: the connection or NULL.
+ */
+struct hps_conn *hps_rdma_create(const struct sock *sk)
+{
+	struct hps_link *link = hps_link_alloc(sk->sk_uid);
+	u32 i;
+
+	if (!link)
+		return NULL;
+	hps_conn_init(&link->conn, &hps_rdma_ops, get_net(sock_net(sk)));
+	hps_conn_get(&link->conn);
+	hps_msg_init(link);
+	INIT_LIST_HEAD(&link->dev_node);
+	INIT_LIST_HEAD(&link->rx_all);
+	INIT_LIST_HEAD(&link->rx_spare);
+	INIT_LIST_HEAD(&link->rx_read);
+	INIT_LIST_HEAD(&link->tx_mrs);
+	INIT_LIST_HEAD(&link->tx_sources);
+	INIT_LIST_HEAD(&link->tx_read);
+	INIT_WORK(&link->teardown, hps_rdma_teardown);
+	INIT_WORK(&link->attempt, hps_cm_attempt_work);
+	INIT_DELAYED_WORK(&link->grow, hps_receives_work);
+	for (i = 0; i < HPS_SQ_SIZE; i++)
+		link->slots[i].index = i;
+	hps_rdma_tune(link, sk);
+	return &link->conn;
+}
+
+/**
+ * hps_rdma_discard - give back a connection that nothing was done with
+ * @conn: as hps_rdma_create() returned it; both references go
+ *
+ * Context: any.
+ */
+void hps_rdma_discard(struct hps_conn *conn)
+{
+	put_net(conn->net);
+	hps_conn_put(conn);
+	hps_conn_put(conn);
+}
+
+static void hps_rdma_qp_event(struct ib_event *event, void *context)
+{
+	struct hps_link *link = context;
+
+	/* A message may overtake the last step of the handshake. */
+	if (event->event == IB_EVENT_COMM_EST)
+		rdma_notify(link->id, event->event);
+}
+
+/* As rdma_rw needs no more than one request of the device then. */
+static u32 hps_rdma_read_sges(const struct hps_link *link,
+			      const struct rdma_cm_id *id)
+{
+	if (link->iwarp)
+		return id->device->attrs.max_fast_reg_page_list_len;
+	return id->qp->max_read_sge;
+}
+
+static int hps_rdma_create_qp(struct hps_link *link, struct rdma_cm_id *id,
+			      u32 rq_size)
+{
+	const u32 sges = min_t(u32, id->device->attrs.max_send_sge,
+			       HPS_GATHER_MAX + 1);
+	const u32 inline_max = sizeof(struct hps_hdr) +
+			       hps_tuned(&link->tuning, HPS_TUNE_INLINE_MAX);
+	struct ib_qp_init_attr init = {
+		.event_handler = hps_rdma_qp_event,
+		.qp_context = link,
+		.send_cq = link->cq,
+		.recv_cq = link->cq,
+		.cap.max_send_wr = HPS_SQ_SIZE + 1,
+		.cap.max_recv_wr = rq_size + 1,
+		.cap.max_send_sge = sges,
+		.cap.max_recv_sge = 1,
+		.cap.max_inline_data = inline_max,
+		.cap.max_rdma_ctxs = HPS_READS,
+		.port_num = id->port_num,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+	};
+	int err;
+
+	err = rdma_create_qp(id, link->dev->pd, &init);
+	if (err) {
+		/* How much a device takes inline is not among its attributes. */
+		init.cap.max_inline_data = 0;
+		err = rdma_create_qp(id, link->dev->pd, &init);
+	}
+	link->inline_max = min(init.cap.max_inline_data, inline_max);
+	/* The header takes one. */
+	WRITE_ONCE(link->gather_max, sges - 1);
+	if (!err)
+		link->read_sges = hps_rdma_read_sges(link, id);
+	return err;
+}
+
+/**
+ * hps_rdma_setup - queue pair, completions and receives
+ * @link: on a device
+ * @id: rdma_cm's, with that device
+ *
+ * What was made is left to the teardown if this fails.
+ *
+ * Context: process, may sleep.
+ * Return: 0 or a negative errno.
+ */
+int hps_rdma_setup(struct hps_link *link, struct rdma_cm_id *id)
+{
+	const struct ib_device_attr *attrs = &id->device->attrs;
+	u32 rq_size;
+	int err;
+
+	link->iwarp = rdma_protocol_iwarp(id->device, id->port_num);
+	link->keys_alone = hps_keys_repeated(id->device);
+	rq_size = link->credit.window_max + HPS_CTRL_SLOTS +
+		  link->tx_offers_max + 1;
+	/* One more each for the drain. */
+	if (max_t(u32, rq_size, HPS_SQ_SIZE) + 1 > attrs->max_qp_wr)
+		return -EOPNOTSUPP;
+	link->hdrs = hps_dma_new(sizeof(*link->hdrs), id->device,
+				 HPS_SQ_SIZE * sizeof(struct hps_head),
+				 DMA_TO_DEVICE, GFP_KERNEL);
+	if (!link->hdrs)
+		return -ENOMEM;
+
+	/* A read may be three requests (a key, for iWARP); the drain adds two. */
+	link->nr_cqe = rq_size + HPS_SQ_SIZE + 3 * HPS_READS + 2;
+	link->cq = ib_cq_pool_get(id->device, link->nr_cqe, -1,
+				  IB_POLL_SOFTIRQ);
+	if (IS_ERR(link->cq)) {
+		err = PTR_ERR(link->cq);
+		link->cq = NULL;
+		return err;
+	}
+	err = hps_rdma_create_qp(link, id, rq_size);
+	return err ?: hps_receives_setup(link, id->device);
+}
+/**
+ * hps_rdma_init - before the first socket
+ *
+ * Context: process, may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int hps_rdma_init(void)
+{
+	hps_transport_register(&hps_rdma_ops);
+	return hps_link_init();
+}
+
+/**
+ * hps_rdma_exit - when no socket is left, and no work
+ *
+ * Context: process, may sleep.
+ */
+void hps_rdma_exit(void)
+{
+	hps_link_exit();
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "unit.h"
+
+#include "af_hpsock/conn_life.c"
+
+#include "fake.h"
+
+#include "conn_rx.h"
+#include "conn_tx.h"
+#include "proto.h"
+
+/* The timer's time is over. */
+static void expire(struct fake_conn *fake)
+{
+	/* Of the pending one the reference, otherwise another. */
+	if (!timer_delete(&fake->conn.timer))
+		hps_conn_get(&fake->conn);
+	local_bh_disable();
+	hps_conn_timer(&fake->conn.timer);
+	local_bh_enable();
+}
+
+static u64 counter(struct fake_conn *fake, enum hps_stat stat)
+{
+	return hps_stat_read(fake->conn.hn, stat);
+}
+
+static void hps_conn_timer__resetting(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+
+	fake->conn.resetting = true;
+	fake->conn.err = ECONNRESET;
+	expire(fake);
+	KUNIT_EXPECT_EQ(test, fake->shut, 1);
+	KUNIT_EXPECT_EQ(test, fake->conn.err, ECONNRESET);
+}
+
+static void hps_conn_timer__orphan(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_FIN_WAIT1);
+	u64 before = counter(fake, HPS_STAT_ORPHAN_TIMEOUT);
+
+	fake->conn.orphan = true;
+	expire(fake);
+	KUNIT_EXPECT_EQ(test, fake->conn.err, ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, counter(fake, HPS_STAT_ORPHAN_TIMEOUT), before + 1);
+	/* It has ended already. */
+	expire(fake);
+	KUNIT_EXPECT_EQ(test, counter(fake, HPS_STAT_ORPHAN_TIMEOUT), before + 1);
+}
+
+static void hps_conn_timer__opening(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_SYN_SENT);
+
+	expire(fake);
+	KUNIT_EXPECT_EQ(test, fake->conn.err, ETIMEDOUT);
+}
+
+static void hps_conn_timer__cork(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+
+	fake->credits = 9;
+	fake->conn.corked = true;
+	fake_tx(test, &fake->conn, 2000, 10);
+	expire(fake);
+	KUNIT_EXPECT_EQ(test, fake->nr, 1);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+}
+
+/* Armed anew between its time and the lock. */
+static void hps_conn_timer__armed_anew(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_SYN_SENT);
+
+	FAKE_LOCKED(fake, hps_conn_arm(&fake->conn, HZ));
+	hps_conn_get(&fake->conn);
+	local_bh_disable();
+	hps_conn_timer(&fake->conn.timer);
+	local_bh_enable();
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.timer));
+}
+
+/* The last thing that happens lets the transport go, and not before. */
+static void hps_conn_check_finished__in_order(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_FIN_WAIT1);
+
+	fake->conn.fin_queued = true;
+	fake->conn.fin_sent = true;
+	FAKE_LOCKED(fake, KUNIT_EXPECT_EQ(test, hps_conn_rx_fin(&fake->conn), 0));
+	KUNIT_EXPECT_EQ(test, fake->conn.state, TCP_CLOSING);
+	FAKE_LOCKED(fake, KUNIT_EXPECT_EQ(test, hps_conn_rx_finack(&fake->conn), 0));
+	KUNIT_EXPECT_EQ(test, fake->conn.state, TCP_CLOSE);
+	/* Our FINACK could not be sent. */
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	fake->credits = 1;
+	fake->busy = true;
+	FAKE_LOCKED(fake, hps_conn_tx_advanced(&fake->conn));
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	fake->busy = false;
+	FAKE_LOCKED(fake, hps_conn_tx_advanced(&fake->conn));
+	KUNIT_EXPECT_EQ(test, fake->shut, 1);
+	KUNIT_EXPECT_EQ(test, fake->conn.err, 0);
+}
+
+/* What was sent before goes first. */
+static void hps_conn_drop__reset_waits(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_buf *buf = fake_tx(test, &fake->conn, 2000, 10);
+	u64 before = counter(fake, HPS_STAT_RESET_SENT);
+
+	hps_conn_drop(&fake->conn);
+	KUNIT_EXPECT_TRUE(test, fake->conn.resetting);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.timer));
+	fake->credits = 1;
+	FAKE_LOCKED(fake, hps_stream_push(&fake->conn));
+	KUNIT_EXPECT_EQ(test, fake->nr, 1);
+	FAKE_LOCKED(fake, hps_conn_tx_done(&fake->conn, buf, 10);
+		     hps_conn_tx_advanced(&fake->conn));
+	KUNIT_EXPECT_EQ(test, fake->shut, 1);
+	KUNIT_EXPECT_EQ(test, counter(fake, HPS_STAT_RESET_SENT), before + 1);
+}
+
+static void hps_conn_drop__at_once(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+
+	hps_conn_drop(&fake->conn);
+	KUNIT_EXPECT_EQ(test, fake->shut, 1);
+	/* Once is enough. */
+	hps_conn_drop(&fake->conn);
+	KUNIT_EXPECT_EQ(test, fake->shut, 1);
+}
+
+static void hps_conn_attach__no_memory(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct sock *sk = fake_sock(test, SOCK_STREAM);
+	long limit[3];
+
+	memcpy(limit, hps_prot.sysctl_mem, sizeof(limit));
+	memset(hps_prot.sysctl_mem, -1, sizeof(limit));
+	lock_sock(sk);
+	KUNIT_EXPECT_EQ(test, hps_conn_attach(&fake->conn, sk), -ENOBUFS);
+	release_sock(sk);
+	memcpy(hps_prot.sysctl_mem, limit, sizeof(limit));
+	KUNIT_EXPECT_NULL(test, fake->conn.sk);
+	KUNIT_EXPECT_EQ(test, hps_sk(sk)->rx_charged, 0);
+}
+
+/* accept() of one that has ended meanwhile. */
+static void hps_conn_attach__ended(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct sock *sk;
+
+	fake_end(fake);
+	sk = fake_attach(test, fake);
+	KUNIT_EXPECT_NULL(test, fake->conn.sk);
+	KUNIT_EXPECT_EQ(test, sk->sk_err, ECONNRESET);
+	KUNIT_EXPECT_EQ(test, sk->sk_shutdown, SHUTDOWN_MASK);
+	sk->sk_err = 0;
+}
+
+static void hps_conn_orphan__too_many(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	unsigned int max = hps_orphan_max;
+	u64 before = counter(fake, HPS_STAT_ORPHAN_OVERFLOW);
+
+	hps_orphan_max = 0;
+	hps_conn_orphan(&fake->conn);
+	hps_orphan_max = max;
+	KUNIT_EXPECT_EQ(test, fake->conn.err, ECONNRESET);
+	KUNIT_EXPECT_EQ(test, counter(fake, HPS_STAT_ORPHAN_OVERFLOW), before + 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&fake->conn.hn->orphans), 1);
+	fake_end(fake);
+	KUNIT_EXPECT_EQ(test, atomic_read(&fake->conn.hn->orphans), 0);
+}
+
+static void hps_conn_established__initiator(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_SYN_SENT);
+	struct sock *sk = fake_attach(test, fake);
+
+	FAKE_LOCKED(fake, hps_conn_arm(&fake->conn, HZ);
+		     hps_conn_established(&fake->conn));
+	KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_ESTABLISHED);
+	KUNIT_EXPECT_FALSE(test, timer_pending(&fake->conn.timer));
+}
+
+static void hps_conn_established__shut(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_SYN_SENT);
+
+	fake->conn.shut = true;
+	FAKE_LOCKED(fake, hps_conn_established(&fake->conn));
+	KUNIT_EXPECT_EQ(test, fake->conn.state, TCP_SYN_SENT);
+}
+
+static void hps_conn_why__each(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+
+	KUNIT_EXPECT_EQ(test, hps_conn_why(conn), -ECONNRESET);
+	conn->state = TCP_CLOSE_WAIT;
+	KUNIT_EXPECT_EQ(test, hps_conn_why(conn), -EPIPE);
+	conn->err = ETIMEDOUT;
+	KUNIT_EXPECT_EQ(test, hps_conn_why(conn), -ETIMEDOUT);
+	/* In good order. */
+	conn->fin_rcvd = true;
+	conn->fin_acked = true;
+	KUNIT_EXPECT_EQ(test, hps_conn_why(conn), -EPIPE);
+	/* But for what the peer had only offered. */
+	conn->rx_lost = true;
+	conn->err = 0;
+	KUNIT_EXPECT_EQ(test, hps_conn_why(conn), -ECONNRESET);
+}
+
+static void hps_conn_end__reports(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct sock *sk = fake_attach(test, fake);
+
+	fake_end(fake);
+	KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_CLOSE);
+	KUNIT_EXPECT_EQ(test, sk->sk_err, ECONNRESET);
+	KUNIT_EXPECT_EQ(test, sk->sk_shutdown, SHUTDOWN_MASK);
+	KUNIT_EXPECT_FALSE(test, fake->freed);
+}
+
+/* What came in can be read; what was only offered cannot, nor what is behind it. */
+static void hps_conn_end__loses_offers(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_buf *remote = fake_rx(test, 1000, 1000);
+
+	remote->remote = true;
+	fake_receive(fake, fake_rx(test, 1000, 1000), false, -1);
+	fake_receive(fake, remote, false, -1);
+	fake_receive(fake, fake_rx(test, 1000, 1000), false, -1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&fake->conn.rx_avail), 3000);
+	fake_end(fake);
+	KUNIT_EXPECT_TRUE(test, fake->conn.rx_lost);
+	KUNIT_EXPECT_EQ(test, atomic_read(&fake->conn.rx_avail), 1000);
+}
+
+static struct kunit_case conn_life_cases[] = {
+	KUNIT_CASE(hps_conn_timer__resetting),
+	KUNIT_CASE(hps_conn_timer__orphan),
+	KUNIT_CASE(hps_conn_timer__opening),
+	KUNIT_CASE(hps_conn_timer__cork),
+	KUNIT_CASE(hps_conn_timer__armed_anew),
+	KUNIT_CASE(hps_conn_check_finished__in_order),
+	KUNIT_CASE(hps_conn_drop__reset_waits),
+	KUNIT_CASE(hps_conn_drop__at_once),
+	KUNIT_CASE(hps_conn_attach__no_memory),
+	KUNIT_CASE(hps_conn_attach__ended),
+	KUNIT_CASE(hps_conn_orphan__too_many),
+	KUNIT_CASE(hps_conn_established__initiator),
+	KUNIT_CASE(hps_conn_established__shut),
+	KUNIT_CASE(hps_conn_why__each),
+	KUNIT_CASE(hps_conn_end__reports),
+	KUNIT_CASE(hps_conn_end__loses_offers),
+	{}
+};
+
+UNIT_SUITE(conn_life, conn_life_cases);

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "unit.h"
+
+#include "af_hpsock/conn_tx.c"
+
+#include "fake.h"
+
+/* Delivered buffers are used again, those that got too small are not. */
+static void hps_conn_tx_done__reuse(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+	struct hps_buf *full = fake_tx(test, conn, 1000, 1000);
+	struct hps_buf *room = fake_tx(test, conn, 3000, 10);
+
+	fake->credits = 9;
+	FAKE_LOCKED(fake, hps_stream_push(conn);
+		     hps_conn_tx_done(conn, full, 1000);
+		     hps_conn_tx_done(conn, room, 10));
+	KUNIT_EXPECT_PTR_EQ(test, list_first_entry(&conn->tx_spare, struct hps_buf, list), full);
+	KUNIT_EXPECT_PTR_EQ(test, list_first_entry(&conn->txq, struct hps_buf, list), room);
+	KUNIT_EXPECT_EQ(test, full->end, 0);
+	KUNIT_EXPECT_EQ(test, room->end, 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&conn->done_bytes), 1010);
+	FAKE_LOCKED(fake, hps_conn_tx_resize(conn, 2000));
+	KUNIT_EXPECT_TRUE(test, list_empty(&conn->tx_spare));
+	KUNIT_EXPECT_EQ(test, atomic_read(&conn->done_mem), 1000);
+	/* Nor is one that was under way. */
+	full = fake_tx(test, conn, 1000, 1000);
+	FAKE_LOCKED(fake, hps_stream_push(conn);
+		     hps_conn_tx_done(conn, full, 1000));
+	KUNIT_EXPECT_TRUE(test, list_empty(&conn->tx_spare));
+	KUNIT_EXPECT_EQ(test, atomic_read(&conn->done_mem), 2000);
+}
+
+static void hps_conn_tx_done__in_parts(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_buf *buf = fake_tx(test, &fake->conn, 1500, 1500);
+
+	fake->credits = 9;
+	FAKE_LOCKED(fake, hps_stream_push(&fake->conn);
+		     hps_conn_tx_done(&fake->conn, buf, 1000));
+	KUNIT_EXPECT_EQ(test, buf->done, 1000);
+	KUNIT_EXPECT_EQ(test, fake->conn.tx_unacked, 500);
+	KUNIT_EXPECT_TRUE(test, list_empty(&fake->conn.tx_spare));
+	FAKE_LOCKED(fake, hps_conn_tx_done(&fake->conn, buf, 500));
+	KUNIT_EXPECT_FALSE(test, list_empty(&fake->conn.tx_spare));
+}
+
+static void hps_conn_tx_cut__rest(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_buf *buf = fake_tx(test, &fake->conn, 1500, 1500);
+
+	fake->credits = 1;
+	FAKE_LOCKED(fake, hps_stream_push(&fake->conn);
+		     hps_conn_tx_cut(&fake->conn, buf));
+	KUNIT_EXPECT_EQ(test, buf->end, 1000);
+	KUNIT_EXPECT_EQ(test, atomic_read(&fake->conn.done_bytes), 500);
+	buf = fake_tx(test, &fake->conn, 1500, 1500);
+	FAKE_LOCKED(fake, hps_conn_tx_cut(&fake->conn, buf));
+	KUNIT_EXPECT_EQ(test, atomic_read(&fake->conn.done_mem), 1500);
+}
+
+/* With nothing under way there is no use for large ones. */
+static void hps_conn_tx_advanced__frees(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+	struct hps_buf *large = fake_tx(test, conn, 2 * PAGE_SIZE, 1000);
+	struct hps_buf *full = fake_tx(test, conn, 1000, 1000);
+
+	fake->credits = 9;
+	conn->confirmed = false;
+	FAKE_LOCKED(fake, hps_stream_push(conn);
+		     hps_conn_tx_done(conn, large, 1000);
+		     hps_conn_tx_advanced(conn));
+	KUNIT_EXPECT_TRUE(test, conn->confirmed);
+	KUNIT_EXPECT_FALSE(test, list_empty(&conn->txq));
+	FAKE_LOCKED(fake, hps_conn_tx_done(conn, full, 1000);
+		     hps_conn_tx_advanced(conn));
+	KUNIT_EXPECT_TRUE(test, list_empty(&conn->txq));
+	KUNIT_EXPECT_TRUE(test, list_empty(&conn->tx_spare));
+}
+
+static struct kunit_case conn_tx_cases[] = {
+	KUNIT_CASE(hps_conn_tx_done__reuse),
+	KUNIT_CASE(hps_conn_tx_done__in_parts),
+	KUNIT_CASE(hps_conn_tx_cut__rest),
+	KUNIT_CASE(hps_conn_tx_advanced__frees),
+	{}
+};
+
+UNIT_SUITE(conn_tx, conn_tx_cases);
