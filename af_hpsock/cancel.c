@@ -38,7 +38,7 @@ static void hps_cancel_push(struct hps_link *link)
 	    !hps_msg_srccancel(link))
 		link->tx_cancelling = true;
 	/* Offers that were read completely are told of first, by READDONE. */
-	if (link->rx_cancelled && list_empty(&link->rx_read) &&
+	if (link->rx_cancelled && list_empty(&link->receives.read) &&
 	    !hps_msg_cancelack(link))
 		link->rx_cancelled = false;
 }

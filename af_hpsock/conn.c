@@ -20,7 +20,7 @@
  *
  *   One for the transport until hps_conn_end() returns; one for the queue entry
  *   that becomes the socket's (hps_sock.conn); one for each pending timer, for
- *   hps_link.grow and hps_conn.collect; one for each struct hps_lent.
+ *   hps_growth.work and hps_conn.collect; one for each struct hps_lent.
  *   The connection holds its socket from attach until it is both orphaned and
  *   ended, or dropped. That is a cycle, and those are the only ways out of it. The
  *   other one is a listening socket's queue and hps_conn.listener: accept(), the

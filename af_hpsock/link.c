@@ -58,7 +58,7 @@ static void hps_link_free_rcu(struct rcu_head *rcu)
  */
 void hps_link_free(struct hps_conn *conn)
 {
-	hps_share_put(hps_link(conn)->share);
+	hps_share_put(hps_link(conn)->receives.share);
 	call_rcu(&conn->rcu, hps_link_free_rcu);
 }
 
@@ -110,8 +110,8 @@ struct hps_link *hps_link_alloc(kuid_t uid)
 
 	if (!link)
 		return NULL;
-	link->share = hps_share_get(uid);
-	if (!link->share) {
+	link->receives.share = hps_share_get(uid);
+	if (!link->receives.share) {
 		kmem_cache_free(hps_link_cache, link);
 		return NULL;
 	}

@@ -9,11 +9,12 @@
 #include "conn.h"
 #include "credit.h"
 #include "dma.h"
+#include "growth.h"
 #include "param.h"
+#include "receives.h"
 #include "wire.h"
 
 struct hps_device;
-struct hps_share;
 
 /* Messages in flight at most. Their headers take 1 KiB. */
 #define HPS_SQ_SIZE	32
@@ -48,22 +49,8 @@ struct hps_slot {
  * @tuning: the socket's values of tunables
  * @routed: address and route are resolved; set before @attempt is queued
  * @established: hello exchanged on both sides, messages are looked at
- * @rx_size: bytes of the receive buffers that are posted now
- * @rx_from: number of the first message that such a buffer is for
- * @rx_posted: receives posted since the beginning
- * @rx_held: buffers with DATA that nobody has read
- * @rx_full: the peer has filled a buffer of @rx_size
- * @rx_settled: there is no more to grow to
- * @rx_wait: with no more credits and unread buffers than so many, larger ones can
- *	be had; until then no more are granted. 0: not so
- * @rx_cramped: the peer ran dry when there was no more to grow to within SO_RCVBUF
- * @rx_lately: a reader that is waited for has read since that was last looked at
- * @rx_retry: a reader was waited for in vain, and is not again before this place in the
- *	stream
- * @rx_tell: the peer is to hear of @rx_from and @rx_size
- * @rx_spare: buffers of @rx_size to be posted
- * @rx_extra: receives that are posted for READDONE and CANCELACK
- * @grow: hps_receives_work(), holds a reference
+ * @receives: those that are posted, and the others
+ * @growth: how they grow
  * @peer_reads: the peer wants to be offered bytes
  * @reads: we do, and have the resources
  * @tx_size: bytes of the peer's receive buffers, to begin with or from @tx_from on
@@ -77,8 +64,6 @@ struct hps_slot {
  * @tx_sources: these, in order
  * @tx_read: those that were read, whose keys are still to be invalidated
  * @tx_read_total: READDONE received
- * @rx_read: buffers whose SRCAVAIL was read and the peer is to be told of
- * @rx_telling: it is being told
  * @rx_read_total: READDONE sent
  * @rx_read_key: of what the last one is about
  * @tx_cancel: offers that the peer is asked to give back, see cancel.c
@@ -99,9 +84,6 @@ struct hps_slot {
  *	pending
  * @tx_seq: messages posted
  * @rx_seq: messages received
- * @share: its user's, for receives; constant
- * @rx_all: every receive buffer, wherever it is
- * @rx_reserved: bytes of @rx_all, taken of @share
  * @hdrs: a struct hps_head for each slot
  * @inline_max: bytes of a message, header included, that the device takes inline
  * @gather_max: pages that a message can be gathered of
@@ -125,7 +107,6 @@ struct hps_link {
 	atomic_t users;
 	struct work_struct teardown;
 	struct work_struct attempt;
-	struct delayed_work grow;
 	unsigned int resolve_ms;
 	struct hps_tuning tuning;
 	bool routed;
@@ -136,11 +117,6 @@ struct hps_link {
 	bool iwarp;
 	bool keys_alone;
 	bool stalled;
-	bool rx_full;
-	bool rx_settled;
-	bool rx_lately;
-	bool rx_cramped;
-	bool rx_tell;
 	bool tx_resize;
 	bool tx_waits;
 	bool tx_urgents;
@@ -150,13 +126,6 @@ struct hps_link {
 	bool rx_cancelled;
 	u32 tx_cancel;
 	u32 rx_cancel_done;
-	u32 rx_size;
-	u32 rx_from;
-	u32 rx_posted;
-	u32 rx_held;
-	u32 rx_extra;
-	u32 rx_wait;
-	u64 rx_retry;
 	u32 tx_size;
 	u32 tx_from;
 	u32 tx_ahead;
@@ -169,23 +138,19 @@ struct hps_link {
 	u32 tx_offers;
 	u32 tx_offers_max;
 	u32 tx_read_total;
-	struct list_head rx_read;
-	bool rx_telling;
 	u32 rx_read_total;
 	u32 rx_read_key;
 	u32 rx_revoked;
 	u32 read_sges;
 	u32 reading;
 
+	struct hps_receives receives;
+	struct hps_growth growth;
 	struct hps_credit credit;
 	struct timer_list credit_timer;
 	struct timer_list ask_timer;
 	u32 tx_seq;
 	u32 rx_seq;
-	struct hps_share *share;
-	struct list_head rx_all;
-	struct list_head rx_spare;
-	u64 rx_reserved;
 
 	struct hps_dma *hdrs;
 	u32 inline_max;

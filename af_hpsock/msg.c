@@ -230,8 +230,8 @@ static u32 hps_msg_payload(struct hps_link *link, u8 type,
 {
 	switch (type) {
 	case HPS_MSG_BUFFERS:
-		head->buffers.from = cpu_to_be32(link->rx_from);
-		head->buffers.size = cpu_to_be32(link->rx_size);
+		head->buffers.from = cpu_to_be32(link->receives.from);
+		head->buffers.size = cpu_to_be32(link->receives.size);
 		return sizeof(head->buffers);
 	case HPS_MSG_URGENT:
 		head->urgent.ahead = cpu_to_be32(link->tx_ahead);
@@ -694,17 +694,17 @@ void hps_msg_end(struct hps_link *link)
 void hps_msg_credit(struct hps_link *link)
 {
 	lockdep_assert_held(&link->conn.lock);
-	if (unlikely(!list_empty(&link->rx_read)))
+	if (unlikely(!list_empty(&link->receives.read)))
 		hps_receives_read(link);
 	hps_cancel_late(link);
 	if (!hps_msg_grants(link))
 		return;
-	if (link->rx_tell) {
+	if (link->receives.tell) {
 		if (!hps_msg_control(link, HPS_MSG_BUFFERS))
-			link->rx_tell = false;
+			link->receives.tell = false;
 		return;
 	}
-	if (hps_credit_due(&link->credit, link->rx_held)) {
+	if (hps_credit_due(&link->credit, link->receives.held)) {
 		hps_msg_send_credit(link);
 	} else if (hps_credit_late(&link->credit) &&
 		   !timer_pending(&link->credit_timer)) {

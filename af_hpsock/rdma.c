@@ -109,7 +109,7 @@ static void hps_rdma_teardown(struct work_struct *work)
 	if (link->cq)
 		ib_cq_pool_put(link->cq, link->nr_cqe);
 	link->cq = NULL;
-	if (cancel_delayed_work(&link->grow))
+	if (cancel_delayed_work(&link->growth.work))
 		hps_conn_put(&link->conn);
 	hps_msg_end(link);
 	hps_rdma_unmap(link);
@@ -206,7 +206,7 @@ static void hps_rdma_info(struct hps_conn *conn, struct hpsock_info *info)
 	info->tx_credits = hps_credit_left(&link->credit);
 	info->rx_window = link->credit.window;
 	info->tx_msg_size = conn->tx_msg_max;
-	info->rx_msg_size = link->rx_size - sizeof(struct hps_hdr);
+	info->rx_msg_size = link->receives.size - sizeof(struct hps_hdr);
 	info->credit_stalls = link->stalls;
 	if (link->dev)
 		strscpy(info->device, dev_name(&link->dev->ibdev->dev),
@@ -237,8 +237,8 @@ static const struct hps_transport hps_rdma_ops = {
 	.probe		= hps_msg_probe,
 	.consumed	= hps_receives_consumed,
 	.rx_full	= hps_receives_full,
-	.grow		= hps_receives_grow,
-	.grow_later	= hps_receives_later,
+	.grow		= hps_growth_read,
+	.grow_later	= hps_growth_later,
 	.rx_mem		= hps_receives_mem,
 	.shut		= hps_rdma_shut,
 	.info		= hps_rdma_info,
@@ -253,10 +253,11 @@ static void hps_rdma_tune(struct hps_link *link, const struct sock *sk)
 
 	link->tuning = hps_sk(sk)->tuning;
 	link->tx_offers_max = hps_tuned(tuning, HPS_TUNE_ZCOPY_OUTSTANDING);
-	link->rx_size = min(hps_tuned(tuning, HPS_TUNE_BUF_FIRST),
-			    hps_tuned(tuning, HPS_TUNE_BUF_SIZE));
+	hps_receives_init(&link->receives,
+			  min(hps_tuned(tuning, HPS_TUNE_BUF_FIRST),
+			      hps_tuned(tuning, HPS_TUNE_BUF_SIZE)));
 	credit->window_max = hps_tuned(tuning, HPS_TUNE_WINDOW);
-	credit->window = clamp_t(u32, hps_sock_rcv_limit(sk) / link->rx_size,
+	credit->window = clamp_t(u32, hps_sock_rcv_limit(sk) / link->receives.size,
 				 HPS_WINDOW_MIN,
 				 min(credit->window_max,
 				     hps_tuned(tuning, HPS_TUNE_QUOTA)));
@@ -287,15 +288,12 @@ struct hps_conn *hps_rdma_create(const struct sock *sk)
 	hps_conn_get(&link->conn);
 	hps_msg_init(link);
 	INIT_LIST_HEAD(&link->dev_node);
-	INIT_LIST_HEAD(&link->rx_all);
-	INIT_LIST_HEAD(&link->rx_spare);
-	INIT_LIST_HEAD(&link->rx_read);
 	INIT_LIST_HEAD(&link->tx_mrs);
 	INIT_LIST_HEAD(&link->tx_sources);
 	INIT_LIST_HEAD(&link->tx_read);
 	INIT_WORK(&link->teardown, hps_rdma_teardown);
 	INIT_WORK(&link->attempt, hps_cm_attempt_work);
-	INIT_DELAYED_WORK(&link->grow, hps_receives_work);
+	hps_growth_init(&link->growth);
 	for (i = 0; i < HPS_SQ_SIZE; i++)
 		link->slots[i].index = i;
 	hps_rdma_tune(link, sk);

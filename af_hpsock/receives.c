@@ -16,22 +16,13 @@
  * this size" (BUFFERS) while smaller ones are still posted. Nothing is taken
  * back from the queue pair: a small one leaves when a message has used it.
  *
- * All memory of the new size is there before the peer is told, in rx_spare: for
- * the window and HPS_CTRL_SLOTS. A step is taken only when no more credits than
- * the new window are granted or being read, so that is what can be needed in
- * place of small ones, whatever the peer sends next. Where SO_RCVBUF allows fewer
- * of the new size, one first waits for that (rx_wait), by posting less for DATA:
- * with nothing unread, as then the peer has credits left and more to come; and for
- * a reader that is behind, as long as it reads on: it may have read all it wants. As
- * no more are granted meanwhile, what it reads brings the step closer, however many
- * there were before.
- * Documentation/formal/receives.pml has it checked.
+ * All memory of the new size is there before the peer is told, in hps_receives.spare:
+ * growth.c says when.
  */
-#include <linux/log2.h>
-
 #include "conn.h"
 #include "device.h"
 #include "dma.h"
+#include "growth.h"
 #include "link.h"
 #include "msg.h"
 #include "net.h"
@@ -41,23 +32,32 @@
 #include "sock.h"
 #include "work.h"
 
-/* A step in size is by this factor: three from the smallest to the largest. */
-#define HPS_RECEIVE_STEP	8
-
-/* A reader that larger ones wait for is looked at so often: did it read anything? */
-#define HPS_RECEIVE_WAIT	msecs_to_jiffies(20)
+/**
+ * hps_receives_init - of a new link
+ * @receives: zeroed but for its share
+ * @size: bytes of those that the connection begins with
+ *
+ * Context: any.
+ */
+void hps_receives_init(struct hps_receives *receives, u32 size)
+{
+	INIT_LIST_HEAD(&receives->all);
+	INIT_LIST_HEAD(&receives->spare);
+	INIT_LIST_HEAD(&receives->read);
+	receives->size = size;
+}
 
 /* Buffers that a window takes, control messages included. */
 static u32 hps_receives_count(const struct hps_link *link, u32 window)
 {
-	return window + HPS_CTRL_SLOTS + link->rx_extra;
+	return window + HPS_CTRL_SLOTS + link->receives.extra;
 }
 
 /* The buffer is not the link's any more, but still reserved. */
 static void hps_receives_drop(struct hps_link *link, struct hps_buf *buf)
 {
 	list_del_init(&hps_receive(buf)->all);
-	link->rx_reserved -= buf->size;
+	link->receives.reserved -= buf->size;
 }
 
 /* A larger one has come in its place, and is charged to the socket. */
@@ -65,7 +65,7 @@ static void hps_receives_free(struct hps_link *link, struct hps_buf *buf)
 {
 	hps_receives_drop(link, buf);
 	atomic_add(buf->size, &link->conn.done_rx);
-	hps_share_give(link->share, buf->size);
+	hps_share_give(link->receives.share, buf->size);
 	hps_buf_free(buf);
 }
 
@@ -74,7 +74,7 @@ static int hps_receives_post(struct hps_link *link, struct hps_buf *buf)
 	int err = hps_msg_rx_post(link, buf);
 
 	if (!err) {
-		link->rx_posted++;
+		link->receives.posted++;
 	} else {
 		hps_stat_inc(link->conn.hn, WC_ERROR);
 		hps_conn_shut(&link->conn, 0);
@@ -88,30 +88,32 @@ static struct hps_buf *hps_receives_swap(struct hps_link *link,
 {
 	struct hps_buf *spare;
 
-	if (buf && buf->size == link->rx_size)
+	if (buf && buf->size == link->receives.size)
 		return buf;
 	if (buf)
 		hps_receives_free(link, buf);
-	spare = list_first_entry_or_null(&link->rx_spare, struct hps_buf, list);
+	spare = list_first_entry_or_null(&link->receives.spare, struct hps_buf, list);
 	if (!WARN_ON_ONCE(!spare))
 		list_del_init(&spare->list);
 	return spare;
 }
 
-/* Credits granted or about to be, and buffers being read. */
-static u32 hps_receives_used(const struct hps_link *link)
+/**
+ * hps_receives_used - credits granted or about to be, and buffers being read
+ * @link: locked
+ *
+ * Return: a number.
+ */
+u32 hps_receives_used(const struct hps_link *link)
 {
-	return link->credit.rx_ready - link->credit.rx_used + link->rx_held;
+	return link->credit.rx_ready - link->credit.rx_used + link->receives.held;
 }
 
 /* Room for another credit? */
 static bool hps_receives_short(const struct hps_link *link)
 {
-	const struct hps_credit *credit = &link->credit;
-
 	return hps_receives_used(link) <
-	       (link->rx_wait ? min(link->rx_wait, credit->window) :
-				credit->window);
+	       min(link->credit.window, link->growth.room);
 }
 
 /*
@@ -129,8 +131,8 @@ static void hps_receives_fill(struct hps_link *link, struct hps_buf *buf)
 		buf = NULL;
 		link->credit.rx_ready++;
 	}
-	if (buf && buf->size == link->rx_size)
-		list_add(&buf->list, &link->rx_spare);
+	if (buf && buf->size == link->receives.size)
+		list_add(&buf->list, &link->receives.spare);
 	else if (buf)
 		hps_receives_free(link, buf);
 	hps_msg_credit(link);
@@ -151,11 +153,31 @@ void hps_receives_again(struct hps_link *link, struct hps_buf *buf)
 		hps_receives_post(link, buf);
 }
 
-/* Unless it is planned already, which may be for sooner or later. */
-static void hps_receives_plan_work(struct hps_link *link)
+/**
+ * hps_receives_resume - grant what was held back for growth
+ * @link: locked
+ */
+void hps_receives_resume(struct hps_link *link)
 {
-	if (queue_delayed_work(hps_program_wq, &link->grow,
-			       link->rx_wait ? HPS_RECEIVE_WAIT : 0))
+	lockdep_assert_held(&link->conn.lock);
+	hps_receives_fill(link, NULL);
+}
+
+/**
+ * hps_receives_plan_growth - look whether to grow when there is no reader to do it
+ * @link: locked
+ *
+ * Not anew if that is planned already, for sooner or later.
+ */
+void hps_receives_plan_growth(struct hps_link *link)
+{
+	const struct hps_growth *growth = &link->growth;
+
+	lockdep_assert_held(&link->conn.lock);
+	if (!link->conn.shut &&
+	    queue_delayed_work(hps_program_wq, &link->growth.work,
+			       growth->state == HPS_GROWTH_WAITING ?
+			       HPS_GROWTH_WAIT : 0))
 		hps_conn_get(&link->conn);
 }
 
@@ -167,14 +189,15 @@ static void hps_receives_plan_work(struct hps_link *link)
 void hps_receives_hold(struct hps_link *link, const struct hps_buf *buf)
 {
 	lockdep_assert_held(&link->conn.lock);
-	link->rx_held++;
-	if (buf->end == buf->size && buf->size == link->rx_size &&
+	link->receives.held++;
+	if (buf->end == buf->size && buf->size == link->receives.size &&
 	    buf->size < hps_tuned(&link->tuning, HPS_TUNE_BUF_SIZE))
-		link->rx_full = true;
+		link->growth.full = true;
 	/* A reader would see to it, but there may be none for long. */
-	if (link->credit.dry && (!link->rx_settled || link->rx_wait) &&
-	    link->conn.sk && !link->conn.shut)
-		hps_receives_plan_work(link);
+	if (link->credit.dry && link->conn.sk &&
+	    (link->growth.state == HPS_GROWTH_OPEN ||
+	     link->growth.state == HPS_GROWTH_WAITING))
+		hps_receives_plan_growth(link);
 }
 
 /**
@@ -193,11 +216,11 @@ void hps_receives_consumed(struct hps_conn *conn, struct hps_buf *buf)
 		return;
 	}
 	if (buf->remote) {
-		list_add_tail(&buf->list, &link->rx_read);
+		list_add_tail(&buf->list, &link->receives.read);
 		hps_receives_read(link);
 		return;
 	}
-	link->rx_held--;
+	link->receives.held--;
 	hps_receives_fill(link, buf);
 }
 
@@ -214,19 +237,19 @@ void hps_receives_read(struct hps_link *link)
 	struct hps_buf *buf, *next;
 
 	lockdep_assert_held(&link->conn.lock);
-	if (link->rx_telling)
+	if (link->receives.telling)
 		return;
-	link->rx_telling = true;
-	list_for_each_entry_safe(buf, next, &link->rx_read, list) {
+	link->receives.telling = true;
+	list_for_each_entry_safe(buf, next, &link->receives.read, list) {
 		src = buf->data + sizeof(struct hps_hdr);
 		if (hps_msg_readdone(link, be32_to_cpu(src->rkey)))
 			break;
 		list_del_init(&buf->list);
 		buf->remote = false;
-		link->rx_held--;
+		link->receives.held--;
 		hps_receives_fill(link, buf);
 	}
-	link->rx_telling = false;
+	link->receives.telling = false;
 }
 
 static void hps_receives_free_list(struct hps_link *link,
@@ -236,7 +259,7 @@ static void hps_receives_free_list(struct hps_link *link,
 
 	list_for_each_entry_safe(rx, next, list, all) {
 		list_del(&rx->all);
-		hps_share_give(link->share, rx->dma.buf.size);
+		hps_share_give(link->receives.share, rx->dma.buf.size);
 		hps_buf_free(&rx->dma.buf);
 	}
 }
@@ -261,12 +284,12 @@ static int hps_receives_alloc(struct hps_link *link, struct ib_device *ibdev,
 	struct hps_receive *rx;
 	u32 i;
 
-	if (!hps_share_take(link->share, link->conn.hn, (u64)size * count, first))
+	if (!hps_share_take(link->receives.share, link->conn.hn, (u64)size * count, first))
 		return -ENOMEM;
 	for (i = 0; i < count; i++) {
 		rx = hps_receives_new(link, ibdev, size);
 		if (!rx) {
-			hps_share_give(link->share, (u64)size * (count - i));
+			hps_share_give(link->receives.share, (u64)size * (count - i));
 			hps_receives_free_list(link, list);
 			return -ENOMEM;
 		}
@@ -281,10 +304,10 @@ static void hps_receives_take(struct hps_link *link, struct list_head *list)
 	struct hps_receive *rx;
 
 	list_for_each_entry(rx, list, all) {
-		list_add_tail(&rx->dma.buf.list, &link->rx_spare);
-		link->rx_reserved += rx->dma.buf.size;
+		list_add_tail(&rx->dma.buf.list, &link->receives.spare);
+		link->receives.reserved += rx->dma.buf.size;
 	}
-	list_splice_tail_init(list, &link->rx_all);
+	list_splice_tail_init(list, &link->receives.all);
 }
 
 /* Of the present size, all of @list; returns 0 or what posting said. */
@@ -294,11 +317,11 @@ static int hps_receives_post_all(struct hps_link *link, struct list_head *list)
 	int err = 0;
 
 	list_for_each_entry(rx, list, all) {
-		link->rx_reserved += rx->dma.buf.size;
+		link->receives.reserved += rx->dma.buf.size;
 		if (!err)
 			err = hps_receives_post(link, &rx->dma.buf);
 	}
-	list_splice_tail_init(list, &link->rx_all);
+	list_splice_tail_init(list, &link->receives.all);
 	return err;
 }
 
@@ -316,7 +339,7 @@ int hps_receives_setup(struct hps_link *link, struct ib_device *ibdev)
 	LIST_HEAD(list);
 	int err;
 
-	err = hps_receives_alloc(link, ibdev, link->rx_size, count, true,
+	err = hps_receives_alloc(link, ibdev, link->receives.size, count, true,
 				 &list);
 	if (err)
 		return err;
@@ -336,11 +359,11 @@ int hps_receives_setup(struct hps_link *link, struct ib_device *ibdev)
  */
 int hps_receives_extra(struct hps_link *link, struct sock *sk)
 {
-	u32 count = link->tx_offers_max + 1, size = link->rx_size;
+	u32 count = link->tx_offers_max + 1, size = link->receives.size;
 	LIST_HEAD(list);
 	int err;
 
-	if (link->rx_extra)
+	if (link->receives.extra)
 		return 0;
 	if (!hps_sock_charge(sk, count * size, SK_MEM_RECV))
 		return -ENOMEM;
@@ -351,7 +374,7 @@ int hps_receives_extra(struct hps_link *link, struct sock *sk)
 		err = link->conn.shut ? -ECONNRESET :
 					hps_receives_post_all(link, &list);
 		if (!err)
-			link->rx_extra = count;
+			link->receives.extra = count;
 		spin_unlock_bh(&link->conn.lock);
 	}
 	hps_receives_free_list(link, &list);
@@ -375,22 +398,22 @@ static bool hps_receives_apply(struct hps_link *link, u32 size, u32 window,
 
 	if (link->conn.shut)
 		return false;
-	if (size != link->rx_size) {
+	if (size != link->receives.size) {
 		if (hps_receives_used(link) > window)
 			return false;
-		list_for_each_entry_safe(buf, next, &link->rx_spare, list) {
+		list_for_each_entry_safe(buf, next, &link->receives.spare, list) {
 			list_del_init(&buf->list);
 			hps_receives_drop(link, buf);
 			list_add(&hps_receive(buf)->all, &old);
 		}
-		link->rx_size = size;
-		link->rx_from = link->rx_posted;
-		link->rx_full = false;
-		link->rx_tell = true;
+		link->receives.size = size;
+		link->receives.from = link->receives.posted;
+		link->growth.full = false;
+		link->receives.tell = true;
 	}
 	credit->window = window;
 	credit->dry = false;
-	link->rx_wait = 0;
+	hps_growth_open(&link->growth);
 	hps_receives_take(link, list);
 	list_splice(&old, list);
 	hps_stat_inc(link->conn.hn, WINDOW_GROWN);
@@ -398,93 +421,20 @@ static bool hps_receives_apply(struct hps_link *link, u32 size, u32 window,
 	return true;
 }
 
-/*
- * Larger buffers, if the peer fills those it has. As it has filled one of the last
- * step, it has heard of that. Memory comes in powers of two, and what is beyond the
- * size would be charged to nobody.
+/**
+ * hps_receives_enlarge - more receives, or larger ones
+ * @link: established
+ * @sk: its socket, locked
+ * @size: bytes of those that are posted from now on
+ * @window: how many the peer may have outstanding
+ *
+ * What is replaced is charged until it goes, as messages use it.
+ *
+ * Context: process, may sleep.
+ * Return: false without memory, when the connection is ending, and when there is no room
+ * for this any more.
  */
-static u32 hps_receives_next_size(const struct hps_link *link, u32 rcvbuf)
-{
-	u32 most = max_t(u32, rcvbuf / (2 * HPS_WINDOW_MIN), 1);
-	u32 max = min_t(u32, hps_tuned(&link->tuning, HPS_TUNE_BUF_SIZE),
-			rounddown_pow_of_two(most));
-
-	if (!link->rx_full || link->rx_size >= max)
-		return link->rx_size;
-	return min(link->rx_size * HPS_RECEIVE_STEP, max);
-}
-
-static u32 hps_receives_max(const struct hps_link *link, u32 size, u32 rcvbuf)
-{
-	return clamp_t(u32, rcvbuf / size, HPS_WINDOW_MIN,
-		       link->credit.window_max);
-}
-
-/*
- * Hold credits back for a step in size? A program that has just read may go on to. The
- * work item, which may come by at any time, looks whether it did since the last look; if
- * not, it is waited for again when it has read as much as SO_RCVBUF holds.
- */
-static bool hps_receives_waits(struct hps_link *link, u32 rcvbuf, bool reading)
-{
-	u64 pos = hps_conn_read_pos(&link->conn);
-	bool lately = link->rx_lately;
-
-	link->rx_lately = reading;
-	if (!link->rx_held)
-		return true;
-	if (reading)
-		return link->rx_wait || pos >= link->rx_retry;
-	if (link->rx_wait && !lately)
-		link->rx_retry = pos + rcvbuf;
-	return link->rx_wait && lately;
-}
-
-/*
- * What to grow to, as far as SO_RCVBUF goes: larger buffers; where that has to
- * wait or is not asked for, more of them if the peer ran out. Returns false if
- * that is what there is, or later.
- */
-static bool hps_receives_plan(struct hps_link *link, u32 rcvbuf, bool reading,
-			      u32 *size, u32 *window)
-{
-	struct hps_credit *credit = &link->credit;
-	u32 used = hps_receives_used(link), max, room;
-
-	*size = hps_receives_next_size(link, rcvbuf);
-	max = hps_receives_max(link, *size, rcvbuf);
-	/* What is being read has no end to wait for, so leave room beside it. */
-	room = min_t(u32, HPS_WINDOW_MIN, max - 1);
-	if (*size != link->rx_size && used + room <= max) {
-		*window = min(max, used + hps_tuned(&link->tuning, HPS_TUNE_QUOTA));
-		return true;
-	}
-	link->rx_wait = *size != link->rx_size &&
-			hps_receives_waits(link, rcvbuf, reading) ? max - room : 0;
-	if (link->rx_wait && link->rx_held && !link->conn.shut)
-		hps_receives_plan_work(link);
-	*size = link->rx_size;
-	*window = min(hps_receives_max(link, link->rx_size, rcvbuf),
-		      credit->window * 2);
-	link->rx_settled = *window <= credit->window;
-	if (credit->dry && !link->rx_wait && !link->rx_settled)
-		return true;
-	/* Not again before there is another reason, which a reader looks for. */
-	if (!link->rx_wait) {
-		link->rx_cramped |= credit->dry && link->rx_settled;
-		link->rx_full = false;
-		credit->dry = false;
-	}
-	/* If it had waited before. */
-	hps_receives_fill(link, NULL);
-	return false;
-}
-
-/*
- * Allocate and charge what is planned, and do it; false without memory. What is replaced
- * is charged until it goes, as messages use it.
- */
-static bool hps_receives_enlarge(struct hps_link *link, struct sock *sk,
+bool hps_receives_enlarge(struct hps_link *link, struct sock *sk,
 				 u32 size, u32 window)
 {
 	struct hps_credit *credit = &link->credit;
@@ -493,7 +443,7 @@ static bool hps_receives_enlarge(struct hps_link *link, struct sock *sk,
 	bool done = false;
 	u32 count, bytes;
 
-	count = size == link->rx_size ? window - credit->window :
+	count = size == link->receives.size ? window - credit->window :
 					hps_receives_count(link, window);
 	bytes = count * size;
 	if (!hps_sock_charge(sk, bytes, SK_MEM_RECV))
@@ -515,107 +465,6 @@ static bool hps_receives_enlarge(struct hps_link *link, struct sock *sk,
 	return done;
 }
 
-/*
- * Is it time for a larger SO_RCVBUF? The peer ran dry when there was no more to grow to,
- * and what it had sent by then has been read for the most part. So a program that stays
- * behind gets no more, whose data would only wait here instead of there. A snapshot,
- * where the connection is not locked.
- */
-static bool hps_receives_cramped(const struct hps_link *link)
-{
-	const struct hps_credit *credit = &link->credit;
-
-	return READ_ONCE(link->rx_cramped) &&
-	       READ_ONCE(link->rx_held) <= READ_ONCE(credit->window) / 2;
-}
-
-/* Growth then begins anew; the socket and the connection are locked. */
-static void hps_receives_widen(struct hps_link *link, struct sock *sk)
-{
-	link->rx_cramped = false;
-	if (link->credit.window < link->credit.window_max &&
-	    hps_sock_grow_rcvbuf(sk))
-		link->credit.dry = true;
-}
-
-static void hps_receives_more(struct hps_link *link, struct sock *sk, bool reading)
-{
-	struct hps_conn *conn = &link->conn;
-	u32 size, window;
-	bool grow;
-
-	spin_lock_bh(&conn->lock);
-	if (reading && hps_receives_cramped(link))
-		hps_receives_widen(link, sk);
-	grow = hps_receives_plan(link, hps_sock_rcv_limit(sk), reading, &size,
-				 &window);
-	spin_unlock_bh(&conn->lock);
-	if (!grow || hps_receives_enlarge(link, sk, size, window))
-		return;
-	/* No memory: not again before there is another reason. */
-	spin_lock_bh(&conn->lock);
-	link->rx_full = false;
-	link->credit.dry = false;
-	link->rx_wait = 0;
-	hps_receives_fill(link, NULL);
-	spin_unlock_bh(&conn->lock);
-}
-
-/**
- * hps_receives_grow - hps_transport.grow
- * @conn: the connection
- * @sk: its socket, locked, from which something was read
- *
- * Context: process, may sleep.
- */
-void hps_receives_grow(struct hps_conn *conn, struct sock *sk)
-{
-	struct hps_link *link = hps_link(conn);
-
-	if (READ_ONCE(link->rx_full) || READ_ONCE(link->credit.dry) ||
-	    READ_ONCE(link->rx_wait) || hps_receives_cramped(link))
-		hps_receives_more(link, sk, true);
-}
-
-/**
- * hps_receives_work - grow without a reader
- * @work: hps_link.grow
- *
- * The peer ran dry and its data is not being read. A program that waits for more
- * of it, by FIONREAD or MSG_PEEK, may have it, as far as SO_RCVBUF allows; and what
- * a reader was waited for is given up.
- *
- * Context: process, may sleep. Has a reference on the connection, as the teardown
- * does not wait for it.
- */
-void hps_receives_work(struct work_struct *work)
-{
-	struct hps_link *link = container_of(work, struct hps_link,
-					     grow.work);
-	struct hps_conn *conn = &link->conn;
-	struct sock *sk = hps_conn_sock(conn);
-
-	if (sk && hps_sock_own(sk, HPS_LATER_GROW)) {
-		if (hps_sk_conn(sk) == conn)
-			hps_receives_more(link, sk, false);
-		release_sock(sk);
-	}
-	if (sk)
-		sock_put(sk);
-	hps_conn_put(conn);
-}
-
-/**
- * hps_receives_later - hps_transport.grow_later
- * @conn: the connection
- */
-void hps_receives_later(struct hps_conn *conn)
-{
-	hps_conn_get(conn);
-	if (!queue_delayed_work(hps_program_wq, &hps_link(conn)->grow, 0))
-		hps_conn_put(conn);
-}
-
 /**
  * hps_receives_mem - hps_transport.rx_mem
  * @conn: the connection, before it has grown
@@ -627,7 +476,7 @@ u32 hps_receives_mem(struct hps_conn *conn)
 {
 	struct hps_link *link = hps_link(conn);
 
-	return hps_receives_count(link, link->credit.window) * link->rx_size;
+	return hps_receives_count(link, link->credit.window) * link->receives.size;
 }
 
 /**
@@ -656,17 +505,17 @@ void hps_receives_unmap(struct hps_link *link)
 	struct hps_buf *buf, *next;
 
 	lockdep_assert_held(&link->conn.lock);
-	list_for_each_entry_safe(buf, next, &link->rx_spare, list)
+	list_for_each_entry_safe(buf, next, &link->receives.spare, list)
 		list_del_init(&buf->list);
-	list_for_each_entry_safe(buf, next, &link->rx_read, list)
+	list_for_each_entry_safe(buf, next, &link->receives.read, list)
 		list_del_init(&buf->list);
-	list_for_each_entry_safe(rx, more, &link->rx_all, all) {
+	list_for_each_entry_safe(rx, more, &link->receives.all, all) {
 		list_del_init(&rx->all);
 		if (list_empty(&rx->dma.buf.list))
 			hps_buf_free(&rx->dma.buf);
 		else
 			hps_dma_unmap(&rx->dma.buf);
 	}
-	hps_share_give(link->share, link->rx_reserved);
-	link->rx_reserved = 0;
+	hps_share_give(link->receives.share, link->receives.reserved);
+	link->receives.reserved = 0;
 }

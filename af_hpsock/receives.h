@@ -9,15 +9,15 @@
 
 struct hps_conn;
 struct hps_link;
+struct hps_share;
 struct sock;
-struct work_struct;
 
 /**
  * struct hps_receive - a buffer for what comes in
  * @dma: the buffer, first
  * @cqe: completion of the receive posted on it
  * @link: whose it is
- * @all: in hps_link.rx_all; in no list once the link has let go of it
+ * @all: in hps_receives.all; in no list once the link has let go of it
  */
 struct hps_receive {
 	struct hps_dma dma;
@@ -31,17 +31,52 @@ static inline struct hps_receive *hps_receive(const struct hps_buf *buf)
 	return container_of(buf, struct hps_receive, dma.buf);
 }
 
+/**
+ * struct hps_receives - the receives of a link
+ * @all: every struct hps_receive, wherever it is
+ * @spare: buffers of @size to be posted
+ * @read: buffers whose SRCAVAIL was read and the peer is to be told of
+ * @share: its user's memory; constant
+ * @reserved: bytes of @all, taken of @share
+ * @size: bytes of the buffers that are posted now
+ * @from: number of the first message that such a buffer is for
+ * @posted: how many since the beginning
+ * @held: buffers with DATA that nobody has read
+ * @extra: how many are posted for READDONE and CANCELACK
+ * @tell: the peer is to hear of @from and @size
+ * @telling: it is being told of those in @read
+ *
+ * Guarded by hps_conn.lock.
+ */
+struct hps_receives {
+	struct list_head all;
+	struct list_head spare;
+	struct list_head read;
+	struct hps_share *share;
+	u64 reserved;
+	u32 size;
+	u32 from;
+	u32 posted;
+	u32 held;
+	u32 extra;
+	bool tell;
+	bool telling;
+};
+
+void hps_receives_init(struct hps_receives *receives, u32 size);
 int hps_receives_setup(struct hps_link *link, struct ib_device *ibdev);
 void hps_receives_again(struct hps_link *link, struct hps_buf *buf);
 void hps_receives_hold(struct hps_link *link, const struct hps_buf *buf);
 void hps_receives_consumed(struct hps_conn *conn, struct hps_buf *buf);
-void hps_receives_grow(struct hps_conn *conn, struct sock *sk);
-void hps_receives_work(struct work_struct *work);
-void hps_receives_later(struct hps_conn *conn);
 bool hps_receives_full(struct hps_conn *conn);
 u32 hps_receives_mem(struct hps_conn *conn);
 void hps_receives_read(struct hps_link *link);
 int hps_receives_extra(struct hps_link *link, struct sock *sk);
+u32 hps_receives_used(const struct hps_link *link);
+void hps_receives_plan_growth(struct hps_link *link);
+void hps_receives_resume(struct hps_link *link);
+bool hps_receives_enlarge(struct hps_link *link, struct sock *sk,
+			  u32 size, u32 window);
 void hps_receives_unmap(struct hps_link *link);
 
 #endif /* HPS_RECEIVES_H */

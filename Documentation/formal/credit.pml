@@ -10,7 +10,7 @@
  * of its own, taken at any time:
  *
  *	rx	hps_msg_rx_done()	complete	hps_msg_sent()
- *	writer	sendmsg(), shutdown()	reader		recvmsg(), hps_receives_grow()
+ *	writer	sendmsg(), shutdown()	reader		recvmsg(), hps_growth_read()
  *	late	hps_msg_credit_late()
  *
  * The first URGENT ends may send AHEAD, which takes no credit, when data waits for
@@ -409,7 +409,7 @@ end_reader:
 		credit(e);
 		unlock(e)
 	   }
-		/* hps_receives_grow(), which memory limits may prevent */
+		/* hps_growth_read(), which memory limits may prevent */
 progress:	if
 		:: atomic {
 			end[e].dry && end[e].window < WINDOW ->

@@ -9,7 +9,7 @@
  *
  *	send	hps_msg_send()		heard	hps_msg_rx() of the sender
  *	rx	hps_msg_rx_done()	tell	hps_msg_sent() of the receiver: slots
- *	program	recvmsg(), hps_receives_work(): both have the socket's lock
+ *	program	recvmsg(), hps_growth_work(): both have the socket's lock
  *
  * A size is a level, 0 to LEVELS - 1. Receives are used in the order in which
  * they are posted and sizes only grow, so of the posted and of the unread buffers
@@ -286,7 +286,7 @@ inline apply()
 }
 
 /*
- * hps_receives_more(): plan, allocate without hps_conn.lock, apply. A program that
+ * hps_growth_look(): plan, allocate without hps_conn.lock, apply. A program that
  * reads is waited for, until the work finds that it has read nothing since it last
  * looked; or the program is known not to be worth it.
  */

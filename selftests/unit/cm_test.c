@@ -49,7 +49,7 @@ static void hps_cm_fill_hello__is_good(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, be16_to_cpu(hello.dst_port), 2000);
 	KUNIT_EXPECT_EQ(test, be16_to_cpu(hello.credits), link->credit.rx_told);
 	KUNIT_EXPECT_EQ(test, be16_to_cpu(hello.window), link->credit.window_max);
-	KUNIT_EXPECT_EQ(test, be32_to_cpu(hello.buf_size), link->rx_size);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(hello.buf_size), link->receives.size);
 	KUNIT_EXPECT_EQ(test, hello.type, SOCK_STREAM);
 	link->conn.records = true;
 	hps_cm_fill_hello(link, &hello);

@@ -303,6 +303,37 @@ struct fake_link *fake_link(struct kunit *test)
 }
 
 /**
+ * fake_link_sent - a message that was sent and did not complete
+ * @fake: the connection
+ * @type: HPS_MSG_*
+ *
+ * Return: the first one, or NULL.
+ */
+struct fake_posted *fake_link_sent(struct fake_link *fake, u8 type)
+{
+	u32 i;
+
+	for (i = 0; i < fake->nr_sends; i++)
+		if (fake->sends[i].head.hdr.type == type)
+			return &fake->sends[i];
+	return NULL;
+}
+
+/**
+ * fake_link_sized - how many receives have this size?
+ * @fake: the connection
+ * @size: bytes
+ */
+u32 fake_link_sized(struct fake_link *fake, u32 size)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < fake->nr_receives; i++)
+		n += fake->receives[i].size == size;
+	return n;
+}
+
+/**
  * fake_link_start - as fake_link(), with the receives that it starts with
  * @test: which it is for
  */

@@ -70,6 +70,16 @@ struct fake_link {
 	bool attached;
 };
 
+/* Bytes that do not fill a receive of 1 KiB, nor are joined to as many before them. */
+#define FAKE_SMALL	600
+
+/* The one rule of receives.c. */
+#define FAKE_EXPECT_POSTED(test, fake)					\
+	KUNIT_EXPECT_EQ(test, (fake)->nr_receives,			\
+			(fake)->link->credit.rx_ready -			\
+			(fake)->link->credit.rx_used +			\
+			HPS_CTRL_SLOTS + (fake)->link->receives.extra)
+
 /* What a call says with the connection locked. */
 #define FAKE_LINK_LOCKED(fake, call) ({					\
 	int __ret;							\
@@ -80,6 +90,8 @@ struct fake_link {
 	__ret;								\
 })
 
+struct fake_posted *fake_link_sent(struct fake_link *fake, u8 type);
+u32 fake_link_sized(struct fake_link *fake, u32 size);
 struct fake_link *fake_link_start(struct kunit *test);
 struct fake_link *fake_link(struct kunit *test);
 struct sock *fake_link_attach(struct fake_link *fake);

@@ -87,7 +87,7 @@ static void hps_msg_rx_data__after_fin(struct kunit *test)
 	fake->link->conn.fin_rcvd = true;
 	fake_data(fake, 10);
 	EXPECT_VIOLATION(test, fake, STATE, before);
-	KUNIT_EXPECT_EQ(test, fake->link->rx_held, 0);
+	KUNIT_EXPECT_EQ(test, fake->link->receives.held, 0);
 }
 
 static void hps_msg_rx_data__while_cancelling(struct kunit *test)

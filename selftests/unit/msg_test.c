@@ -408,7 +408,7 @@ static void hps_msg_credit__late(struct kunit *test)
 	link->credit.window = 32;
 	link->credit.rx_ready++;
 	link->credit.rx_used = link->credit.rx_told;
-	link->rx_held = 1;
+	link->receives.held = 1;
 	spin_lock_bh(&link->conn.lock);
 	hps_msg_credit(link);
 	KUNIT_EXPECT_EQ(test, fake->nr_sends, 0);
@@ -419,7 +419,7 @@ static void hps_msg_credit__late(struct kunit *test)
 	while (timer_pending(&link->credit_timer) || !READ_ONCE(fake->nr_sends))
 		schedule_timeout_uninterruptible(1);
 	KUNIT_EXPECT_EQ(test, fake_counter(fake, HPS_STAT_CREDIT_URGENT), urgent + 1);
-	link->rx_held = 0;
+	link->receives.held = 0;
 }
 
 static void hps_msg_credit__half_a_window(struct kunit *test)
@@ -457,20 +457,20 @@ static void hps_msg_credit__no_slot(struct kunit *test)
 	u64 counted = fake_counter(fake, HPS_STAT_CREDIT_TX);
 
 	link->credit.rx_ready += 2;
-	link->rx_tell = true;
+	link->receives.tell = true;
 	link->sq_used = HPS_SQ_SIZE;
 	spin_lock_bh(&link->conn.lock);
 	hps_msg_credit(link);
-	KUNIT_EXPECT_TRUE(test, link->rx_tell);
-	link->rx_tell = false;
+	KUNIT_EXPECT_TRUE(test, link->receives.tell);
+	link->receives.tell = false;
 	hps_msg_credit(link);
 	KUNIT_EXPECT_EQ(test, fake_counter(fake, HPS_STAT_CREDIT_TX), counted);
 	link->sq_used = 0;
-	link->rx_tell = true;
+	link->receives.tell = true;
 	hps_msg_credit(link);
 	spin_unlock_bh(&link->conn.lock);
 	KUNIT_EXPECT_EQ(test, sent(fake, 0)->type, HPS_MSG_BUFFERS);
-	KUNIT_EXPECT_FALSE(test, link->rx_tell);
+	KUNIT_EXPECT_FALSE(test, link->receives.tell);
 }
 
 /* The initiator speaks first, and once. */

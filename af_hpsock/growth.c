@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Growth: when a link gets more receives, or larger ones, or SO_RCVBUF.
+ *
+ * There are two reasons. The peer fills the receives that it has (hps_growth.full): those
+ * of the next size take more at a time. It runs out of credits (hps_credit.dry): with more
+ * of them it need not wait. Both are looked at when a program has read, and by a work item
+ * when there is no reader but may be one that waits for more to be there; what there is
+ * to grow to ends with SO_RCVBUF.
+ *
+ * A step in size is taken only when no more credits than the new window are granted or
+ * being read, so that the memory of the new size, which is all there before the peer is
+ * told, can take the place of small ones, whatever the peer sends next. Where SO_RCVBUF
+ * allows fewer of the new size, one first waits for that (HPS_GROWTH_WAITING), by posting
+ * less for DATA: with nothing unread, as then the peer has credits left and more to come;
+ * and for a reader that is behind, as long as it reads on: it may have read all it wants.
+ * As no more are granted meanwhile, what it reads brings the step closer, however many
+ * there were before. Documentation/formal/receives.pml has it checked.
+ *
+ *   OPEN -> OPEN        a step was taken
+ *        -> WAITING     one in size has to wait
+ *        -> DONE        there is no more to grow to
+ *   WAITING -> OPEN     it was taken, or the reader reads no more
+ *   DONE -> CRAMPED     the peer ran dry nevertheless
+ *        -> OPEN        there is more, as SO_RCVBUF was set
+ *   CRAMPED -> OPEN     SO_RCVBUF has grown, as TCP's does
+ *           -> DONE     it may not
+ */
+#include <linux/log2.h>
+
+#include "conn.h"
+#include "growth.h"
+#include "link.h"
+#include "param.h"
+#include "receives.h"
+#include "sock.h"
+#include "work.h"
+
+/* A step in size is by this factor: three from the smallest to the largest. */
+#define HPS_GROWTH_STEP		8
+
+/* What to grow to. */
+struct hps_growth_step {
+	u32 size;	/* of receives, bytes */
+	u32 window;	/* credits */
+};
+
+static u32 hps_growth_max(const struct hps_link *link, u32 size, u32 rcvbuf)
+{
+	return clamp_t(u32, rcvbuf / size, HPS_WINDOW_MIN,
+		       link->credit.window_max);
+}
+
+/*
+ * Larger receives, if the peer fills those it has. As it has filled one of the last step,
+ * it has heard of that. Memory comes in powers of two, and what is beyond the size would be
+ * charged to nobody. Returns with how many credits and unread buffers the step can be
+ * taken at most, 0 if there is none.
+ */
+static u32 hps_growth_size(const struct hps_link *link, u32 rcvbuf,
+			   struct hps_growth_step *step)
+{
+	u32 most = max_t(u32, rcvbuf / (2 * HPS_WINDOW_MIN), 1), max;
+	u32 size = min_t(u32, hps_tuned(&link->tuning, HPS_TUNE_BUF_SIZE),
+			 rounddown_pow_of_two(most));
+
+	if (!link->growth.full || link->receives.size >= size)
+		return 0;
+	step->size = min(link->receives.size * HPS_GROWTH_STEP, size);
+	max = hps_growth_max(link, step->size, rcvbuf);
+	step->window = min(max, hps_receives_used(link) +
+				hps_tuned(&link->tuning, HPS_TUNE_QUOTA));
+	/* What is being read has no end to wait for, so leave room beside it. */
+	return max - min_t(u32, HPS_WINDOW_MIN, max - 1);
+}
+
+/* More receives of the present size. Returns false if there are none to grow to. */
+static bool hps_growth_number(const struct hps_link *link, u32 rcvbuf,
+			      struct hps_growth_step *step)
+{
+	step->size = link->receives.size;
+	step->window = min(hps_growth_max(link, step->size, rcvbuf),
+			   link->credit.window * 2);
+	return step->window > link->credit.window;
+}
+
+/*
+ * Hold credits back for a step in size? A program that has just read may go on to. The
+ * work item, which may come by at any time, looks whether it did since the last look; if
+ * not, it is waited for again when it has read as much as SO_RCVBUF holds.
+ */
+static bool hps_growth_worth(struct hps_link *link, u32 rcvbuf, bool reading)
+{
+	struct hps_growth *growth = &link->growth;
+	bool waiting = growth->state == HPS_GROWTH_WAITING;
+	u64 pos = hps_conn_read_pos(&link->conn);
+	bool lately = growth->lately;
+
+	growth->lately = reading;
+	if (!link->receives.held)
+		return true;
+	if (reading)
+		return waiting || pos >= growth->retry;
+	if (waiting && !lately)
+		growth->retry = pos + rcvbuf;
+	return waiting && lately;
+}
+
+static void hps_growth_wait(struct hps_link *link, u32 room)
+{
+	WRITE_ONCE(link->growth.state, HPS_GROWTH_WAITING);
+	link->growth.room = room;
+	if (link->receives.held)
+		hps_receives_plan_growth(link);
+}
+
+/* No more now: not again before there is another reason, which a reader looks for. */
+static void hps_growth_rest(struct hps_link *link, bool more)
+{
+	struct hps_growth *growth = &link->growth;
+	u8 state = HPS_GROWTH_OPEN;
+
+	if (!more)
+		state = link->credit.dry || growth->state == HPS_GROWTH_CRAMPED ?
+			HPS_GROWTH_CRAMPED : HPS_GROWTH_DONE;
+	hps_growth_open(growth);
+	WRITE_ONCE(growth->state, state);
+	WRITE_ONCE(growth->full, false);
+	link->credit.dry = false;
+}
+
+/*
+ * What to grow to, as far as SO_RCVBUF goes: larger receives; where that has to wait or is
+ * not asked for, more of them if the peer ran out. Returns false if that is what there is,
+ * or later.
+ */
+static bool hps_growth_decide(struct hps_link *link, u32 rcvbuf, bool reading,
+			      struct hps_growth_step *step)
+{
+	u32 room = hps_growth_size(link, rcvbuf, step);
+	bool more;
+
+	if (room && hps_receives_used(link) <= room)
+		return true;
+	if (room && hps_growth_worth(link, rcvbuf, reading)) {
+		hps_growth_wait(link, room);
+		return false;
+	}
+	more = hps_growth_number(link, rcvbuf, step);
+	if (more && link->credit.dry) {
+		hps_growth_open(&link->growth);
+		return true;
+	}
+	hps_growth_rest(link, more);
+	return false;
+}
+
+/*
+ * Is it time for a larger SO_RCVBUF? The peer ran dry when there was no more to grow to,
+ * and what it had sent by then has been read for the most part. So a program that stays
+ * behind gets no more, whose data would only wait here instead of there. A snapshot,
+ * where the connection is not locked.
+ */
+static bool hps_growth_cramped(const struct hps_link *link)
+{
+	return READ_ONCE(link->growth.state) == HPS_GROWTH_CRAMPED &&
+	       READ_ONCE(link->receives.held) <=
+	       READ_ONCE(link->credit.window) / 2;
+}
+
+/* Growth then begins anew; the socket and the connection are locked. */
+static void hps_growth_widen(struct hps_link *link, struct sock *sk)
+{
+	WRITE_ONCE(link->growth.state, HPS_GROWTH_DONE);
+	if (link->credit.window < link->credit.window_max &&
+	    hps_sock_grow_rcvbuf(sk)) {
+		hps_growth_open(&link->growth);
+		link->credit.dry = true;
+	}
+}
+
+/* The socket is locked; @reading: by somebody who has just read. */
+static void hps_growth_look(struct hps_link *link, struct sock *sk, bool reading)
+{
+	struct hps_conn *conn = &link->conn;
+	struct hps_growth_step step;
+	bool grow;
+
+	spin_lock_bh(&conn->lock);
+	if (reading && hps_growth_cramped(link))
+		hps_growth_widen(link, sk);
+	grow = hps_growth_decide(link, hps_sock_rcv_limit(sk), reading, &step);
+	/* If it had waited before. */
+	if (!grow)
+		hps_receives_resume(link);
+	spin_unlock_bh(&conn->lock);
+	if (!grow || hps_receives_enlarge(link, sk, step.size, step.window))
+		return;
+	spin_lock_bh(&conn->lock);
+	hps_growth_rest(link, true);
+	hps_receives_resume(link);
+	spin_unlock_bh(&conn->lock);
+}
+
+/**
+ * hps_growth_read - hps_transport.grow
+ * @conn: the connection
+ * @sk: its socket, locked, from which something was read
+ *
+ * Context: process, may sleep.
+ */
+void hps_growth_read(struct hps_conn *conn, struct sock *sk)
+{
+	struct hps_link *link = hps_link(conn);
+
+	if (READ_ONCE(link->growth.full) || READ_ONCE(link->credit.dry) ||
+	    READ_ONCE(link->growth.state) == HPS_GROWTH_WAITING ||
+	    hps_growth_cramped(link))
+		hps_growth_look(link, sk, true);
+}
+
+/*
+ * Without a reader. A program that waits for more of what the peer has, by FIONREAD or
+ * MSG_PEEK, may have it, as far as SO_RCVBUF allows; and what a reader was waited for is
+ * given up. The work has a reference, as the teardown does not wait for it.
+ */
+static void hps_growth_work(struct work_struct *work)
+{
+	struct hps_link *link = container_of(work, struct hps_link,
+					     growth.work.work);
+	struct hps_conn *conn = &link->conn;
+	struct sock *sk = hps_conn_sock(conn);
+
+	if (sk && hps_sock_own(sk, HPS_LATER_GROW)) {
+		if (hps_sk_conn(sk) == conn)
+			hps_growth_look(link, sk, false);
+		release_sock(sk);
+	}
+	if (sk)
+		sock_put(sk);
+	hps_conn_put(conn);
+}
+
+/**
+ * hps_growth_later - hps_transport.grow_later
+ * @conn: the connection
+ */
+void hps_growth_later(struct hps_conn *conn)
+{
+	hps_conn_get(conn);
+	if (!queue_delayed_work(hps_program_wq, &hps_link(conn)->growth.work, 0))
+		hps_conn_put(conn);
+}
+
+/**
+ * hps_growth_init - of a new link
+ * @growth: zeroed
+ *
+ * Context: any.
+ */
+void hps_growth_init(struct hps_growth *growth)
+{
+	hps_growth_open(growth);
+	INIT_DELAYED_WORK(&growth->work, hps_growth_work);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef HPS_GROWTH_H
+#define HPS_GROWTH_H
+
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
+struct hps_conn;
+struct hps_link;
+struct sock;
+
+/* A reader that larger receives wait for is looked at so often: did it read anything? */
+#define HPS_GROWTH_WAIT		msecs_to_jiffies(20)
+
+/**
+ * enum hps_growth_state - what becomes of a reason to grow
+ * @HPS_GROWTH_OPEN: there may be more to grow to
+ * @HPS_GROWTH_WAITING: larger receives have no room yet: no more credits are granted until
+ *	they have
+ * @HPS_GROWTH_DONE: there was no more to grow to within SO_RCVBUF
+ * @HPS_GROWTH_CRAMPED: nor is there, and the peer ran dry: SO_RCVBUF may grow
+ */
+enum hps_growth_state {
+	HPS_GROWTH_OPEN,
+	HPS_GROWTH_WAITING,
+	HPS_GROWTH_DONE,
+	HPS_GROWTH_CRAMPED,
+};
+
+/**
+ * struct hps_growth - how the receives of a link grow, see growth.c
+ * @state: enum hps_growth_state
+ * @full: the peer has filled a receive of the present size: a reason for larger ones.
+ *	That for more of them is hps_credit.dry
+ * @lately: a reader that is waited for has read since that was last looked at
+ * @room: no more credits are granted than so many less the unread buffers; U32_MAX if
+ *	not WAITING
+ * @retry: a reader was waited for in vain, and is not again before this place in the
+ *	stream
+ * @work: hps_growth_work(), holds a reference on the connection
+ *
+ * Guarded by hps_conn.lock.
+ */
+struct hps_growth {
+	u8 state;
+	bool full;
+	bool lately;
+	u32 room;
+	u64 retry;
+	struct delayed_work work;
+};
+
+/* There may be more to grow to, and nothing is waited for. */
+static inline void hps_growth_open(struct hps_growth *growth)
+{
+	WRITE_ONCE(growth->state, HPS_GROWTH_OPEN);
+	growth->room = U32_MAX;
+}
+
+void hps_growth_init(struct hps_growth *growth);
+void hps_growth_read(struct hps_conn *conn, struct sock *sk);
+void hps_growth_later(struct hps_conn *conn);
+
+#endif /* HPS_GROWTH_H */
