@@ -97,15 +97,29 @@ void hps_conn_put(struct hps_conn *conn)
 }
 
 /**
- * hps_conn_arm - start the handshake, cork or orphan timer anew
+ * hps_conn_arm - start one of the three timers of a connection anew
  * @conn: locked
+ * @timer: which
  * @delay: jiffies
  */
-void hps_conn_arm(struct hps_conn *conn, unsigned long delay)
+void hps_conn_arm(struct hps_conn *conn, struct timer_list *timer,
+		  unsigned long delay)
 {
 	lockdep_assert_held(&conn->lock);
-	if (!mod_timer(&conn->timer, jiffies + delay))
+	if (!mod_timer(timer, jiffies + delay))
 		hps_conn_get(conn);
+}
+
+/**
+ * hps_conn_disarm - stop one of them
+ * @conn: locked; the caller has another reference
+ * @timer: which; its handler may be about to run nevertheless
+ */
+void hps_conn_disarm(struct hps_conn *conn, struct timer_list *timer)
+{
+	lockdep_assert_held(&conn->lock);
+	if (timer_delete(timer))
+		hps_conn_put(conn);
 }
 
 /**
@@ -141,7 +155,7 @@ void hps_conn_limit_opening(struct hps_conn *conn, unsigned long end)
 
 	spin_lock_bh(&conn->lock);
 	if (!conn->shut && hps_conn_opening(conn))
-		hps_conn_arm(conn, max(left, 0L));
+		hps_conn_arm(conn, &conn->opening_timer, max(left, 0L));
 	spin_unlock_bh(&conn->lock);
 }
 

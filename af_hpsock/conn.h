@@ -107,7 +107,10 @@ enum hps_urgent {
  * @done_bytes: completed bytes the socket's accounts do not know of yet
  * @done_mem: memory of freed send buffers, likewise
  * @done_rx: memory of receives that were replaced by larger ones, likewise
- * @timer: handshake, cork or orphan timer, holds a reference while pending
+ * @opening_timer: ends the handshake, or what TCP_DEFER_ACCEPT waits for
+ * @cork_timer: has what is corked sent
+ * @orphan_timer: ends an orphan, or has it reset. These three hold a reference while
+ *	pending
  * @probe: timer of probe.c, holds a reference while pending
  * @collect: work of fetch.c, holds a reference while queued
  * @heard: jiffies when the peer was last heard of
@@ -200,7 +203,9 @@ struct hps_conn {
 	atomic_t done_mem;
 	atomic_t done_rx;
 
-	struct timer_list timer;
+	struct timer_list opening_timer;
+	struct timer_list cork_timer;
+	struct timer_list orphan_timer;
 	struct timer_list probe;
 	struct delayed_work collect;
 	unsigned long heard;
@@ -252,7 +257,9 @@ struct sock *hps_conn_sock(struct hps_conn *conn);
 void hps_conn_shut(struct hps_conn *conn, int err);
 void hps_conn_set_state(struct hps_conn *conn, int expected, u8 state);
 void hps_conn_wake(struct hps_conn *conn);
-void hps_conn_arm(struct hps_conn *conn, unsigned long delay);
+void hps_conn_arm(struct hps_conn *conn, struct timer_list *timer,
+		  unsigned long delay);
+void hps_conn_disarm(struct hps_conn *conn, struct timer_list *timer);
 unsigned long hps_conn_open_time(u8 retries);
 void hps_conn_limit_opening(struct hps_conn *conn, unsigned long end);
 u32 hps_conn_mtu(const struct hps_conn *conn);

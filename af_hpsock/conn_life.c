@@ -32,33 +32,52 @@ void hps_conn_undefer(struct hps_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
 	conn->deferred = false;
-	if (timer_delete(&conn->timer))
-		hps_conn_put(conn);
+	hps_conn_disarm(conn, &conn->opening_timer);
 	/* Not if it is dropped, with its listener. */
 	if (conn->listener)
 		hps_queue_ready(conn);
 }
 
-static void hps_conn_timer(struct timer_list *t)
+static void hps_conn_opening_timer(struct timer_list *t)
 {
-	struct hps_conn *conn = from_timer(conn, t, timer);
+	struct hps_conn *conn = from_timer(conn, t, opening_timer);
 
 	spin_lock(&conn->lock);
-	if (timer_pending(&conn->timer)) {
-		/* Armed anew while this waited, perhaps for the other purpose. */
-	} else if (conn->deferred) {
+	/* Armed anew while this waited: TCP_DEFER_ACCEPT follows the handshake. */
+	if (timer_pending(&conn->opening_timer))
+		goto unlock;
+	if (conn->deferred)
 		hps_conn_undefer(conn);
-	} else if (conn->resetting) {
-		hps_conn_shut(conn, conn->err);
-	} else if (conn->orphan) {
-		if (!conn->shut)
-			hps_stat_inc(conn->hn, ORPHAN_TIMEOUT);
+	else if (hps_conn_opening(conn))
 		hps_conn_shut(conn, ETIMEDOUT);
-	} else if (hps_conn_opening(conn)) {
-		hps_conn_shut(conn, ETIMEDOUT);
-	} else {
+unlock:
+	spin_unlock(&conn->lock);
+	hps_conn_put(conn);
+}
+
+static void hps_conn_cork_timer(struct timer_list *t)
+{
+	struct hps_conn *conn = from_timer(conn, t, cork_timer);
+
+	spin_lock(&conn->lock);
+	if (!timer_pending(&conn->cork_timer))
 		hps_stream_flush(conn);
-	}
+	spin_unlock(&conn->lock);
+	hps_conn_put(conn);
+}
+
+static void hps_conn_orphan_timer(struct timer_list *t)
+{
+	struct hps_conn *conn = from_timer(conn, t, orphan_timer);
+
+	spin_lock(&conn->lock);
+	/* It got more time while this waited. */
+	if (timer_pending(&conn->orphan_timer) || conn->shut)
+		goto unlock;
+	if (!conn->resetting)
+		hps_stat_inc(conn->hn, ORPHAN_TIMEOUT);
+	hps_conn_shut(conn, conn->resetting ? conn->err : ETIMEDOUT);
+unlock:
 	spin_unlock(&conn->lock);
 	hps_conn_put(conn);
 }
@@ -87,7 +106,9 @@ void hps_conn_init(struct hps_conn *conn, const struct hps_transport *ops,
 	INIT_LIST_HEAD(&conn->tx_flight);
 	INIT_LIST_HEAD(&conn->tx_spare);
 	INIT_LIST_HEAD(&conn->tx_notes);
-	timer_setup(&conn->timer, hps_conn_timer, 0);
+	timer_setup(&conn->opening_timer, hps_conn_opening_timer, 0);
+	timer_setup(&conn->cork_timer, hps_conn_cork_timer, 0);
+	timer_setup(&conn->orphan_timer, hps_conn_orphan_timer, 0);
 	hps_probe_init(conn);
 	hps_fetch_init(conn);
 }
@@ -109,7 +130,7 @@ void hps_conn_arm_orphan(struct hps_conn *conn)
 		secs = conn->sk ? hps_sk(conn->sk)->linger2 : 0;
 		secs = secs ? max(secs, 0) : hps_fin_timeout;
 	}
-	hps_conn_arm(conn, secs * HZ);
+	hps_conn_arm(conn, &conn->orphan_timer, secs * HZ);
 }
 
 /* Nothing that the program sent, nor its end, waits here or is under way. */
@@ -164,7 +185,7 @@ void hps_conn_reset(struct hps_conn *conn, int err)
 	}
 	conn->resetting = true;
 	conn->err = err;
-	hps_conn_arm(conn, HPS_RESET_PATIENCE);
+	hps_conn_arm(conn, &conn->orphan_timer, HPS_RESET_PATIENCE);
 	conn->corked = false;
 	hps_stream_push(conn);
 	conn->ops->ask(conn);
@@ -298,16 +319,15 @@ void hps_conn_established(struct hps_conn *conn)
 	conn->heard = jiffies;
 	conn->tx_last = jiffies;
 	conn->rx_last = jiffies;
-	/* It has other purposes now; the transport has a reference. */
-	if (timer_delete(&conn->timer))
-		hps_conn_put(conn);
+	hps_conn_disarm(conn, &conn->opening_timer);
 	if (conn->listener) {
 		hps_stat_inc(conn->hn, ACCEPT);
 		conn->confirmed = true;
 		defer = READ_ONCE(hps_sk(conn->listener)->defer_accept);
 		conn->deferred = defer;
 		if (defer)
-			hps_conn_arm(conn, hps_conn_open_time(defer - 1));
+			hps_conn_arm(conn, &conn->opening_timer,
+				     hps_conn_open_time(defer - 1));
 		else
 			hps_queue_ready(conn);
 	} else if (sk) {
@@ -392,6 +412,19 @@ int hps_conn_why(struct hps_conn *conn)
 	return -(err ?: EPIPE);
 }
 
+/* Not locked; the caller has a reference. */
+static void hps_conn_stop_timers(struct hps_conn *conn)
+{
+	struct timer_list *timers[] = {
+		&conn->opening_timer, &conn->cork_timer, &conn->orphan_timer,
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(timers); i++)
+		if (timer_delete_sync(timers[i]))
+			hps_conn_put(conn);
+}
+
 /**
  * hps_conn_end - the transport is gone, nothing more will come or go
  * @conn: not locked
@@ -403,7 +436,6 @@ int hps_conn_why(struct hps_conn *conn)
 void hps_conn_end(struct hps_conn *conn)
 {
 	struct sock *sk = NULL, *listener = NULL;
-	bool unarmed;
 
 	spin_lock_bh(&conn->lock);
 	conn->shut = true;
@@ -435,9 +467,7 @@ void hps_conn_end(struct hps_conn *conn)
 	hps_wake(&conn->tx_hold);
 	hps_probe_cancel(conn);
 	hps_fetch_cancel(conn);
-	unarmed = timer_delete_sync(&conn->timer);
-	if (unarmed)
-		hps_conn_put(conn);
+	hps_conn_stop_timers(conn);
 	if (sk)
 		sock_put(sk);
 	if (listener)

@@ -24,8 +24,8 @@ static bool hps_stream_corked(struct hps_conn *conn)
 	if (!conn->corked || conn->fin_queued || conn->tx_urgent ||
 	    conn->tx_unsent >= conn->tx_msg_max)
 		return false;
-	if (!timer_pending(&conn->timer))
-		hps_conn_arm(conn, HPS_CORK_MAX);
+	if (!timer_pending(&conn->cork_timer))
+		hps_conn_arm(conn, &conn->cork_timer, HPS_CORK_MAX);
 	return true;
 }
 

@@ -9,14 +9,24 @@
 #include "conn_tx.h"
 #include "proto.h"
 
-/* The timer's time is over. */
-static void expire(struct fake_conn *fake)
+/* A timer's time is over. */
+static void expire(struct fake_conn *fake, struct timer_list *timer)
 {
 	/* Of the pending one the reference, otherwise another. */
-	if (!timer_delete(&fake->conn.timer))
+	if (!timer_delete(timer))
 		hps_conn_get(&fake->conn);
 	local_bh_disable();
-	hps_conn_timer(&fake->conn.timer);
+	timer->function(timer);
+	local_bh_enable();
+}
+
+/* It was armed anew between its time and the lock. */
+static void expire_late(struct fake_conn *fake, struct timer_list *timer)
+{
+	FAKE_LOCKED(fake, hps_conn_arm(&fake->conn, timer, HZ));
+	hps_conn_get(&fake->conn);
+	local_bh_disable();
+	timer->function(timer);
 	local_bh_enable();
 }
 
@@ -25,63 +35,87 @@ static u64 counter(struct fake_conn *fake, enum hps_stat stat)
 	return hps_stat_read(fake->conn.hn, stat);
 }
 
-static void hps_conn_timer__resetting(struct kunit *test)
+static void hps_conn_orphan_timer__resetting(struct kunit *test)
 {
 	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
 
 	fake->conn.resetting = true;
 	fake->conn.err = ECONNRESET;
-	expire(fake);
+	expire(fake, &fake->conn.orphan_timer);
 	KUNIT_EXPECT_EQ(test, fake->shut, 1);
 	KUNIT_EXPECT_EQ(test, fake->conn.err, ECONNRESET);
 }
 
-static void hps_conn_timer__orphan(struct kunit *test)
+static void hps_conn_orphan_timer__once(struct kunit *test)
 {
 	struct fake_conn *fake = fake_conn(test, TCP_FIN_WAIT1);
 	u64 before = counter(fake, HPS_STAT_ORPHAN_TIMEOUT);
 
 	fake->conn.orphan = true;
-	expire(fake);
+	expire(fake, &fake->conn.orphan_timer);
 	KUNIT_EXPECT_EQ(test, fake->conn.err, ETIMEDOUT);
 	KUNIT_EXPECT_EQ(test, counter(fake, HPS_STAT_ORPHAN_TIMEOUT), before + 1);
 	/* It has ended already. */
-	expire(fake);
+	expire(fake, &fake->conn.orphan_timer);
 	KUNIT_EXPECT_EQ(test, counter(fake, HPS_STAT_ORPHAN_TIMEOUT), before + 1);
 }
 
-static void hps_conn_timer__opening(struct kunit *test)
+static void hps_conn_opening_timer__ends(struct kunit *test)
 {
 	struct fake_conn *fake = fake_conn(test, TCP_SYN_SENT);
 
-	expire(fake);
+	expire(fake, &fake->conn.opening_timer);
 	KUNIT_EXPECT_EQ(test, fake->conn.err, ETIMEDOUT);
 }
 
-static void hps_conn_timer__cork(struct kunit *test)
+static void hps_conn_cork_timer__sends(struct kunit *test)
 {
 	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
 
 	fake->credits = 9;
 	fake->conn.corked = true;
 	fake_tx(test, &fake->conn, 2000, 10);
-	expire(fake);
+	expire(fake, &fake->conn.cork_timer);
 	KUNIT_EXPECT_EQ(test, fake->nr, 1);
 	KUNIT_EXPECT_EQ(test, fake->shut, 0);
 }
 
-/* Armed anew between its time and the lock. */
-static void hps_conn_timer__armed_anew(struct kunit *test)
+static void hps_conn_opening_timer__armed_anew(struct kunit *test)
 {
 	struct fake_conn *fake = fake_conn(test, TCP_SYN_SENT);
 
-	FAKE_LOCKED(fake, hps_conn_arm(&fake->conn, HZ));
-	hps_conn_get(&fake->conn);
-	local_bh_disable();
-	hps_conn_timer(&fake->conn.timer);
-	local_bh_enable();
+	expire_late(fake, &fake->conn.opening_timer);
 	KUNIT_EXPECT_EQ(test, fake->shut, 0);
-	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.timer));
+	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.opening_timer));
+}
+
+static void hps_conn_orphan_timer__armed_anew(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_FIN_WAIT1);
+
+	fake->conn.orphan = true;
+	expire_late(fake, &fake->conn.orphan_timer);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+}
+
+static void hps_conn_cork_timer__armed_anew(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+
+	fake->credits = 9;
+	fake->conn.corked = true;
+	fake_tx(test, &fake->conn, 2000, 10);
+	expire_late(fake, &fake->conn.cork_timer);
+	KUNIT_EXPECT_EQ(test, fake->nr, 0);
+}
+
+/* Established, and over already: it has nothing to say. */
+static void hps_conn_opening_timer__too_late(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+
+	expire(fake, &fake->conn.opening_timer);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
 }
 
 /* The last thing that happens lets the transport go, and not before. */
@@ -117,7 +151,7 @@ static void hps_conn_drop__reset_waits(struct kunit *test)
 	hps_conn_drop(&fake->conn);
 	KUNIT_EXPECT_TRUE(test, fake->conn.resetting);
 	KUNIT_EXPECT_EQ(test, fake->shut, 0);
-	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.timer));
+	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.orphan_timer));
 	fake->credits = 1;
 	FAKE_LOCKED(fake, hps_stream_push(&fake->conn));
 	KUNIT_EXPECT_EQ(test, fake->nr, 1);
@@ -189,10 +223,10 @@ static void hps_conn_established__initiator(struct kunit *test)
 	struct fake_conn *fake = fake_conn(test, TCP_SYN_SENT);
 	struct sock *sk = fake_attach(test, fake);
 
-	FAKE_LOCKED(fake, hps_conn_arm(&fake->conn, HZ);
+	FAKE_LOCKED(fake, hps_conn_arm(&fake->conn, &fake->conn.opening_timer, HZ);
 		     hps_conn_established(&fake->conn));
 	KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_ESTABLISHED);
-	KUNIT_EXPECT_FALSE(test, timer_pending(&fake->conn.timer));
+	KUNIT_EXPECT_FALSE(test, timer_pending(&fake->conn.opening_timer));
 }
 
 static void hps_conn_established__shut(struct kunit *test)
@@ -253,11 +287,14 @@ static void hps_conn_end__loses_offers(struct kunit *test)
 }
 
 static struct kunit_case conn_life_cases[] = {
-	KUNIT_CASE(hps_conn_timer__resetting),
-	KUNIT_CASE(hps_conn_timer__orphan),
-	KUNIT_CASE(hps_conn_timer__opening),
-	KUNIT_CASE(hps_conn_timer__cork),
-	KUNIT_CASE(hps_conn_timer__armed_anew),
+	KUNIT_CASE(hps_conn_orphan_timer__resetting),
+	KUNIT_CASE(hps_conn_orphan_timer__once),
+	KUNIT_CASE(hps_conn_opening_timer__ends),
+	KUNIT_CASE(hps_conn_cork_timer__sends),
+	KUNIT_CASE(hps_conn_opening_timer__armed_anew),
+	KUNIT_CASE(hps_conn_orphan_timer__armed_anew),
+	KUNIT_CASE(hps_conn_cork_timer__armed_anew),
+	KUNIT_CASE(hps_conn_opening_timer__too_late),
 	KUNIT_CASE(hps_conn_check_finished__in_order),
 	KUNIT_CASE(hps_conn_drop__reset_waits),
 	KUNIT_CASE(hps_conn_drop__at_once),

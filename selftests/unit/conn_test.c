@@ -19,10 +19,10 @@ static void hps_conn_limit_opening__only_then(struct kunit *test)
 	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
 
 	hps_conn_limit_opening(&fake->conn, jiffies + HZ);
-	KUNIT_EXPECT_FALSE(test, timer_pending(&fake->conn.timer));
+	KUNIT_EXPECT_FALSE(test, timer_pending(&fake->conn.opening_timer));
 	fake->conn.state = TCP_SYN_RECV;
 	hps_conn_limit_opening(&fake->conn, jiffies + 1000 * HZ);
-	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.timer));
+	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.opening_timer));
 }
 
 static void hps_conn_sock__reference(struct kunit *test)

@@ -29,14 +29,14 @@ static void hps_stream_corked__held_back(struct kunit *test)
 	fake_tx(test, &fake->conn, 2000, 999);
 	push(&fake->conn);
 	KUNIT_EXPECT_EQ(test, fake->nr, 0);
-	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.timer));
+	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.cork_timer));
 	/* It is for the first byte that the time counts. */
 	spin_lock_bh(&fake->conn.lock);
-	mod_timer(&fake->conn.timer, jiffies + HZ);
+	mod_timer(&fake->conn.cork_timer, jiffies + HZ);
 	spin_unlock_bh(&fake->conn.lock);
-	expires = fake->conn.timer.expires;
+	expires = fake->conn.cork_timer.expires;
 	push(&fake->conn);
-	KUNIT_EXPECT_EQ(test, fake->conn.timer.expires, expires);
+	KUNIT_EXPECT_EQ(test, fake->conn.cork_timer.expires, expires);
 }
 
 static void hps_stream_corked__fills_a_message(struct kunit *test)
