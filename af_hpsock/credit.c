@@ -70,7 +70,7 @@ int hps_credit_received(struct hps_credit *credit)
 		return -EPROTO;
 	credit->rx_used++;
 	if (hps_credit_dry(credit))
-		credit->dry = true;
+		WRITE_ONCE(credit->dry, true);
 	return 0;
 }
 

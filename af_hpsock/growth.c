@@ -17,14 +17,14 @@
  * As no more are granted meanwhile, what it reads brings the step closer, however many
  * there were before. Documentation/formal/receives.pml has it checked.
  *
- *   OPEN -> OPEN        a step was taken
- *        -> WAITING     one in size has to wait
- *        -> DONE        there is no more to grow to
- *   WAITING -> OPEN     it was taken, or the reader reads no more
- *   DONE -> CRAMPED     the peer ran dry nevertheless
- *        -> OPEN        there is more, as SO_RCVBUF was set
- *   CRAMPED -> OPEN     SO_RCVBUF has grown, as TCP's does
- *           -> DONE     it may not
+ * A look at the reasons leads, from any state, to
+ *
+ *   OPEN      if a step was taken, or one in number could be
+ *   WAITING   if one in size has to wait, and is waited for
+ *   CRAMPED   if there is no more to grow to, and the peer ran dry, now or when it
+ *             became CRAMPED: a reader that keeps pace then has SO_RCVBUF grow, as
+ *             TCP's does, and growth begins anew
+ *   DONE      if there is no more to grow to
  */
 #include <linux/log2.h>
 
@@ -108,8 +108,7 @@ static bool hps_growth_worth(struct hps_link *link, u32 rcvbuf, bool reading)
 
 static void hps_growth_wait(struct hps_link *link, u32 room)
 {
-	WRITE_ONCE(link->growth.state, HPS_GROWTH_WAITING);
-	link->growth.room = room;
+	hps_growth_set(&link->growth, HPS_GROWTH_WAITING, room);
 	if (link->receives.held)
 		hps_receives_plan_growth(link);
 }
@@ -123,10 +122,9 @@ static void hps_growth_rest(struct hps_link *link, bool more)
 	if (!more)
 		state = link->credit.dry || growth->state == HPS_GROWTH_CRAMPED ?
 			HPS_GROWTH_CRAMPED : HPS_GROWTH_DONE;
-	hps_growth_open(growth);
-	WRITE_ONCE(growth->state, state);
+	hps_growth_set(growth, state, U32_MAX);
 	WRITE_ONCE(growth->full, false);
-	link->credit.dry = false;
+	WRITE_ONCE(link->credit.dry, false);
 }
 
 /*
@@ -148,7 +146,7 @@ static bool hps_growth_decide(struct hps_link *link, u32 rcvbuf, bool reading,
 	}
 	more = hps_growth_number(link, rcvbuf, step);
 	if (more && link->credit.dry) {
-		hps_growth_open(&link->growth);
+		hps_growth_set(&link->growth, HPS_GROWTH_OPEN, U32_MAX);
 		return true;
 	}
 	hps_growth_rest(link, more);
@@ -171,12 +169,14 @@ static bool hps_growth_cramped(const struct hps_link *link)
 /* Growth then begins anew; the socket and the connection are locked. */
 static void hps_growth_widen(struct hps_link *link, struct sock *sk)
 {
-	WRITE_ONCE(link->growth.state, HPS_GROWTH_DONE);
+	u8 state = HPS_GROWTH_DONE;
+
 	if (link->credit.window < link->credit.window_max &&
 	    hps_sock_grow_rcvbuf(sk)) {
-		hps_growth_open(&link->growth);
-		link->credit.dry = true;
+		state = HPS_GROWTH_OPEN;
+		WRITE_ONCE(link->credit.dry, true);
 	}
+	hps_growth_set(&link->growth, state, U32_MAX);
 }
 
 /* The socket is locked; @reading: by somebody who has just read. */
@@ -197,7 +197,8 @@ static void hps_growth_look(struct hps_link *link, struct sock *sk, bool reading
 	if (!grow || hps_receives_enlarge(link, sk, step.size, step.window))
 		return;
 	spin_lock_bh(&conn->lock);
-	hps_growth_rest(link, true);
+	hps_growth_rest(link, hps_growth_number(link, hps_sock_rcv_limit(sk),
+						&step));
 	hps_receives_resume(link);
 	spin_unlock_bh(&conn->lock);
 }
@@ -260,6 +261,6 @@ void hps_growth_later(struct hps_conn *conn)
  */
 void hps_growth_init(struct hps_growth *growth)
 {
-	hps_growth_open(growth);
+	hps_growth_set(growth, HPS_GROWTH_OPEN, U32_MAX);
 	INIT_DELAYED_WORK(&growth->work, hps_growth_work);
 }

@@ -6,7 +6,6 @@
 #include <linux/workqueue.h>
 
 struct hps_conn;
-struct hps_link;
 struct sock;
 
 /* A reader that larger receives wait for is looked at so often: did it read anything? */
@@ -39,7 +38,7 @@ enum hps_growth_state {
  *	stream
  * @work: hps_growth_work(), holds a reference on the connection
  *
- * Guarded by hps_conn.lock.
+ * Guarded by hps_conn.lock. @state changes only with the socket locked as well.
  */
 struct hps_growth {
 	u8 state;
@@ -50,11 +49,11 @@ struct hps_growth {
 	struct delayed_work work;
 };
 
-/* There may be more to grow to, and nothing is waited for. */
-static inline void hps_growth_open(struct hps_growth *growth)
+/* The one way to change the state; @room is U32_MAX but for HPS_GROWTH_WAITING. */
+static inline void hps_growth_set(struct hps_growth *growth, u8 state, u32 room)
 {
-	WRITE_ONCE(growth->state, HPS_GROWTH_OPEN);
-	growth->room = U32_MAX;
+	WRITE_ONCE(growth->state, state);
+	growth->room = room;
 }
 
 void hps_growth_init(struct hps_growth *growth);

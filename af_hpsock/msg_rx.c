@@ -105,7 +105,7 @@ static bool hps_msg_rx_stream(struct hps_link *link, struct hps_buf *buf,
 	if (!hps_conn_rx_data(conn, buf, hps_credit_tight(&link->credit),
 			      urgent))
 		return true;
-	link->receives.held--;
+	hps_receives_hold_more(&link->receives, -1);
 	hps_msg_violation(link, STATE);
 	return false;
 }

@@ -189,10 +189,10 @@ void hps_receives_plan_growth(struct hps_link *link)
 void hps_receives_hold(struct hps_link *link, const struct hps_buf *buf)
 {
 	lockdep_assert_held(&link->conn.lock);
-	link->receives.held++;
+	hps_receives_hold_more(&link->receives, 1);
 	if (buf->end == buf->size && buf->size == link->receives.size &&
 	    buf->size < hps_tuned(&link->tuning, HPS_TUNE_BUF_SIZE))
-		link->growth.full = true;
+		WRITE_ONCE(link->growth.full, true);
 	/* A reader would see to it, but there may be none for long. */
 	if (link->credit.dry && link->conn.sk &&
 	    (link->growth.state == HPS_GROWTH_OPEN ||
@@ -220,7 +220,7 @@ void hps_receives_consumed(struct hps_conn *conn, struct hps_buf *buf)
 		hps_receives_read(link);
 		return;
 	}
-	link->receives.held--;
+	hps_receives_hold_more(&link->receives, -1);
 	hps_receives_fill(link, buf);
 }
 
@@ -246,7 +246,7 @@ void hps_receives_read(struct hps_link *link)
 			break;
 		list_del_init(&buf->list);
 		buf->remote = false;
-		link->receives.held--;
+		hps_receives_hold_more(&link->receives, -1);
 		hps_receives_fill(link, buf);
 	}
 	link->receives.telling = false;
@@ -408,12 +408,12 @@ static bool hps_receives_apply(struct hps_link *link, u32 size, u32 window,
 		}
 		link->receives.size = size;
 		link->receives.from = link->receives.posted;
-		link->growth.full = false;
+		WRITE_ONCE(link->growth.full, false);
 		link->receives.tell = true;
 	}
 	credit->window = window;
-	credit->dry = false;
-	hps_growth_open(&link->growth);
+	WRITE_ONCE(credit->dry, false);
+	hps_growth_set(&link->growth, HPS_GROWTH_OPEN, U32_MAX);
 	hps_receives_take(link, list);
 	list_splice(&old, list);
 	hps_stat_inc(link->conn.hn, WINDOW_GROWN);
@@ -435,7 +435,7 @@ static bool hps_receives_apply(struct hps_link *link, u32 size, u32 window,
  * for this any more.
  */
 bool hps_receives_enlarge(struct hps_link *link, struct sock *sk,
-				 u32 size, u32 window)
+			  u32 size, u32 window)
 {
 	struct hps_credit *credit = &link->credit;
 	struct hps_conn *conn = &link->conn;

@@ -26,6 +26,8 @@ struct hps_receive {
 	struct list_head all;
 };
 
+static_assert(offsetof(struct hps_receive, dma) == 0);
+
 static inline struct hps_receive *hps_receive(const struct hps_buf *buf)
 {
 	return container_of(buf, struct hps_receive, dma.buf);
@@ -62,6 +64,12 @@ struct hps_receives {
 	bool tell;
 	bool telling;
 };
+
+/* hps_growth_read() looks without the lock. */
+static inline void hps_receives_hold_more(struct hps_receives *receives, int more)
+{
+	WRITE_ONCE(receives->held, receives->held + more);
+}
 
 void hps_receives_init(struct hps_receives *receives, u32 size);
 int hps_receives_setup(struct hps_link *link, struct ib_device *ibdev);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Receives that grow in number and in size, as af_hpsock/receives.c and BUFFERS
- * in msg.c have it. selftests/vm/formal runs this with Spin; credit.pml has the
+ * Receives that grow in number and in size, as af_hpsock/receives.c, growth.c and
+ * BUFFERS in msg.c have it. selftests/vm/formal runs this with Spin; credit.pml has the
  * credits by themselves.
  *
  * One direction: a sender that always has more, and a receiver with its program.
@@ -278,6 +278,7 @@ inline apply()
 	fi;
 	window = target;
 	wait = 0;
+	settled = false;
 	lately = false;
 	dry = false;
 	fill(none);
@@ -350,6 +351,7 @@ inline grow(reading)
 		filled = false;
 		dry = false;
 		wait = 0;
+		settled = LEAST(LIMIT(level), window * 2) <= window;
 		fill(none);
 		credit();
 		unlock();

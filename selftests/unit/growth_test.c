@@ -111,7 +111,8 @@ static void hps_growth_read__size(struct kunit *test)
 	/* Message n goes into receive n; those before are as small as they were. */
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(buffers->head.buffers.from), link->receives.from);
 	KUNIT_EXPECT_EQ(test, fake_link_sized(fake, 1024), small);
-	KUNIT_EXPECT_EQ(test, link->receives.posted - fake->nr_receives + small, link->receives.from);
+	KUNIT_EXPECT_EQ(test, link->receives.posted - fake->nr_receives + small,
+			link->receives.from);
 	FAKE_EXPECT_POSTED(test, fake);
 	/* They are there for all that may come: each small one that leaves is replaced. */
 	while (fake_link_sized(fake, 1024)) {
@@ -247,6 +248,31 @@ static void hps_growth_read__waits_for_credits(struct kunit *test)
 		FAKE_EXPECT_POSTED(test, fake);
 	}
 	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+}
+
+/* There is room, but no memory: credits are held back no longer. */
+static void hps_growth_read__waited_for_nothing(struct kunit *test)
+{
+	struct sock *sk;
+	struct fake_link *fake = crowded(test, &sk);
+	struct hps_link *link = fake->link;
+	int n;
+
+	fake_read(fake);
+	grow(fake, sk);
+	KUNIT_EXPECT_EQ(test, link->growth.state, HPS_GROWTH_WAITING);
+	mock_fail(MOCK_ALLOC, ~0ULL);
+	for (n = 0; n < 16 && link->growth.state == HPS_GROWTH_WAITING; n++) {
+		fake_data(fake, 0);
+		fake_read(fake);
+		grow(fake, sk);
+	}
+	mock_fail(MOCK_ALLOC, 0);
+	KUNIT_EXPECT_EQ(test, link->receives.size, 1024);
+	KUNIT_EXPECT_EQ(test, link->growth.state, HPS_GROWTH_DONE);
+	KUNIT_EXPECT_FALSE(test, link->growth.full);
+	KUNIT_EXPECT_EQ(test, hps_receives_used(link), link->credit.window);
+	FAKE_EXPECT_POSTED(test, fake);
 }
 
 /* A program that reads so little is waited for, but not for long. */
@@ -392,6 +418,7 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(hps_growth_read__rcvbuf),
 	KUNIT_CASE(hps_growth_read__widens),
 	KUNIT_CASE(hps_growth_read__waits_for_credits),
+	KUNIT_CASE(hps_growth_read__waited_for_nothing),
 	KUNIT_CASE(hps_growth_read__waits_for_reader),
 	KUNIT_CASE(hps_growth_work__without_reader),
 	KUNIT_CASE(hps_growth_work__locked),
