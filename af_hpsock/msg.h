@@ -24,16 +24,6 @@ struct hps_head {
 	};
 };
 
-/* The peer broke the protocol: end this connection, and say how. */
-#define hps_msg_violation(link, what)					\
-do {									\
-	struct hps_link *__link = (link);				\
-									\
-	hps_stat_inc(__link->conn.hn, VIOLATION_##what);		\
-	hps_conn_shut(&__link->conn, EPROTO);				\
-} while (0)
-
-/* msg.c: sent */
 void hps_msg_init(struct hps_link *link);
 void hps_msg_end(struct hps_link *link);
 void hps_msg_established(struct hps_link *link);
@@ -53,9 +43,5 @@ void hps_msg_ask(struct hps_conn *conn);
 void hps_msg_resize(struct hps_link *link);
 void hps_msg_credit(struct hps_link *link);
 void hps_msg_error(struct hps_link *link, const struct ib_wc *wc);
-
-/* msg_rx.c: received */
-int hps_msg_rx_post(struct hps_link *link, struct hps_buf *buf);
-void hps_msg_rx(struct hps_link *link, struct hps_buf *buf);
 
 #endif /* HPS_MSG_H */

@@ -15,67 +15,20 @@
 #include "fetch.h"
 #include "link.h"
 #include "msg.h"
+#include "msg_rx.h"
 #include "net.h"
-#include "param.h"
 #include "receives.h"
 #include "source.h"
 #include "stream.h"
 
-static void hps_msg_rx_done(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct hps_receive *rx = container_of(wc->wr_cqe, struct hps_receive,
-					      cqe);
-	struct hps_buf *buf = &rx->dma.buf;
-	struct hps_link *link = rx->link;
-	struct hps_conn *conn = &link->conn;
-
-	spin_lock_bh(&conn->lock);
-	if (wc->status != IB_WC_SUCCESS) {
-		hps_msg_error(link, wc);
-		goto unlock;
-	}
-	ib_dma_sync_single_for_cpu(rx->dma.ibdev, rx->dma.addr, wc->byte_len,
-				   DMA_FROM_DEVICE);
-	buf->end = wc->byte_len;
-	buf->remote = false;
-	link->rx_revoked = wc->wc_flags & IB_WC_WITH_INVALIDATE ?
-			   wc->ex.invalidate_rkey : 0;
-	buf->stamp = ktime_get_real();
-	if (conn->state == TCP_SYN_RECV)
-		hps_msg_established(link);
-	if (link->established)
-		hps_msg_rx(link, buf);
-	else if (!conn->shut)
-		hps_msg_violation(link, STATE);
-unlock:
-	spin_unlock_bh(&conn->lock);
-}
-
-/**
- * hps_msg_rx_post - let the device have a receive buffer
- * @link: locked
- * @buf: in no queue
- *
- * Return: 0 or what ib_post_recv() says.
- */
-int hps_msg_rx_post(struct hps_link *link, struct hps_buf *buf)
-{
-	struct hps_receive *rx = hps_receive(buf);
-	struct ib_recv_wr wr = {};
-	struct ib_sge sge;
-
-	lockdep_assert_held(&link->conn.lock);
-	sge.addr = rx->dma.addr;
-	sge.length = buf->size;
-	sge.lkey = link->id->qp->pd->local_dma_lkey;
-	ib_dma_sync_single_for_device(rx->dma.ibdev, rx->dma.addr, buf->size,
-				      DMA_FROM_DEVICE);
-	rx->cqe.done = hps_msg_rx_done;
-	wr.wr_cqe = &rx->cqe;
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
-	return ib_post_recv(link->id->qp, &wr, NULL);
-}
+/* The peer broke the protocol: end this connection, and say how. */
+#define hps_msg_violation(link, what)					\
+do {									\
+	struct hps_link *__link = (link);				\
+									\
+	hps_stat_inc(__link->conn.hn, VIOLATION_##what);		\
+	hps_conn_shut(&__link->conn, EPROTO);				\
+} while (0)
 
 /* Between SRCCANCEL and our CANCELACK? */
 static bool hps_msg_cancelling(const struct hps_link *link)
@@ -336,16 +289,14 @@ static bool hps_msg_check(struct hps_link *link, const struct hps_buf *buf)
 	return true;
 }
 
-/**
- * hps_msg_rx - a message came in
- * @link: locked, established
- * @buf: holds it up to end; ownership passes
+/*
+ * A message came in. The link is established and locked.
  *
  * Also what came before an end that was begun here is still delivered: the
  * peer's data counts, only its protocol is not answered any more. Not so once
  * the program was told of the end: what it would read has a gap by then.
  */
-void hps_msg_rx(struct hps_link *link, struct hps_buf *buf)
+static void hps_msg_rx(struct hps_link *link, struct hps_buf *buf)
 {
 	const struct hps_hdr *hdr = buf->data;
 
@@ -360,4 +311,60 @@ void hps_msg_rx(struct hps_link *link, struct hps_buf *buf)
 		hps_receives_again(link, buf);
 	hps_stream_push(&link->conn);
 	hps_msg_credit(link);
+}
+
+static void hps_msg_rx_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct hps_receive *rx = container_of(wc->wr_cqe, struct hps_receive,
+					      cqe);
+	struct hps_buf *buf = &rx->dma.buf;
+	struct hps_link *link = rx->link;
+	struct hps_conn *conn = &link->conn;
+
+	spin_lock_bh(&conn->lock);
+	if (wc->status != IB_WC_SUCCESS) {
+		hps_msg_error(link, wc);
+		goto unlock;
+	}
+	ib_dma_sync_single_for_cpu(rx->dma.ibdev, rx->dma.addr, wc->byte_len,
+				   DMA_FROM_DEVICE);
+	buf->end = wc->byte_len;
+	buf->remote = false;
+	link->rx_revoked = wc->wc_flags & IB_WC_WITH_INVALIDATE ?
+			   wc->ex.invalidate_rkey : 0;
+	buf->stamp = ktime_get_real();
+	if (conn->state == TCP_SYN_RECV)
+		hps_msg_established(link);
+	if (link->established)
+		hps_msg_rx(link, buf);
+	else if (!conn->shut)
+		hps_msg_violation(link, STATE);
+unlock:
+	spin_unlock_bh(&conn->lock);
+}
+
+/**
+ * hps_msg_rx_post - let the device have a receive buffer
+ * @link: locked
+ * @buf: in no queue
+ *
+ * Return: 0 or what ib_post_recv() says.
+ */
+int hps_msg_rx_post(struct hps_link *link, struct hps_buf *buf)
+{
+	struct hps_receive *rx = hps_receive(buf);
+	struct ib_recv_wr wr = {};
+	struct ib_sge sge;
+
+	lockdep_assert_held(&link->conn.lock);
+	sge.addr = rx->dma.addr;
+	sge.length = buf->size;
+	sge.lkey = link->id->qp->pd->local_dma_lkey;
+	ib_dma_sync_single_for_device(rx->dma.ibdev, rx->dma.addr, buf->size,
+				      DMA_FROM_DEVICE);
+	rx->cqe.done = hps_msg_rx_done;
+	wr.wr_cqe = &rx->cqe;
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	return ib_post_recv(link->id->qp, &wr, NULL);
 }

@@ -25,6 +25,7 @@
 #include "growth.h"
 #include "link.h"
 #include "msg.h"
+#include "msg_rx.h"
 #include "net.h"
 #include "param.h"
 #include "receives.h"
