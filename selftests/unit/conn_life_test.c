@@ -38,10 +38,12 @@ static u64 counter(struct fake_conn *fake, enum hps_stat stat)
 static void hps_conn_orphan_timer__resetting(struct kunit *test)
 {
 	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	u64 before = counter(fake, HPS_STAT_ORPHAN_TIMEOUT);
 
 	fake->conn.resetting = true;
 	fake->conn.err = ECONNRESET;
 	expire(fake, &fake->conn.orphan_timer);
+	KUNIT_EXPECT_EQ(test, counter(fake, HPS_STAT_ORPHAN_TIMEOUT), before);
 	KUNIT_EXPECT_EQ(test, fake->shut, 1);
 	KUNIT_EXPECT_EQ(test, fake->conn.err, ECONNRESET);
 }
@@ -66,6 +68,19 @@ static void hps_conn_opening_timer__ends(struct kunit *test)
 
 	expire(fake, &fake->conn.opening_timer);
 	KUNIT_EXPECT_EQ(test, fake->conn.err, ETIMEDOUT);
+}
+
+/* TCP_DEFER_ACCEPT has waited long enough: it is taken without data. */
+static void hps_conn_opening_timer__deferred(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+
+	fake->conn.deferred = true;
+	expire_late(fake, &fake->conn.opening_timer);
+	KUNIT_EXPECT_TRUE(test, fake->conn.deferred);
+	expire(fake, &fake->conn.opening_timer);
+	KUNIT_EXPECT_FALSE(test, fake->conn.deferred);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
 }
 
 static void hps_conn_cork_timer__sends(struct kunit *test)
@@ -270,6 +285,25 @@ static void hps_conn_end__reports(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, fake->freed);
 }
 
+/* None of them holds a reference any longer. */
+static void hps_conn_end__stops_timers(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+	u32 refs = kref_read(&conn->ref);
+
+	FAKE_LOCKED(fake, hps_conn_arm(conn, &conn->opening_timer, HZ);
+		     hps_conn_arm(conn, &conn->cork_timer, HZ);
+		     hps_conn_arm(conn, &conn->orphan_timer, HZ));
+	KUNIT_EXPECT_EQ(test, kref_read(&conn->ref), refs + 3);
+	hps_conn_get(conn);
+	fake_end(fake);
+	KUNIT_EXPECT_FALSE(test, timer_pending(&conn->opening_timer));
+	KUNIT_EXPECT_FALSE(test, timer_pending(&conn->cork_timer));
+	KUNIT_EXPECT_FALSE(test, timer_pending(&conn->orphan_timer));
+	hps_conn_put(conn);
+}
+
 /* What came in can be read; what was only offered cannot, nor what is behind it. */
 static void hps_conn_end__loses_offers(struct kunit *test)
 {
@@ -290,6 +324,7 @@ static struct kunit_case conn_life_cases[] = {
 	KUNIT_CASE(hps_conn_orphan_timer__resetting),
 	KUNIT_CASE(hps_conn_orphan_timer__once),
 	KUNIT_CASE(hps_conn_opening_timer__ends),
+	KUNIT_CASE(hps_conn_opening_timer__deferred),
 	KUNIT_CASE(hps_conn_cork_timer__sends),
 	KUNIT_CASE(hps_conn_opening_timer__armed_anew),
 	KUNIT_CASE(hps_conn_orphan_timer__armed_anew),
@@ -305,6 +340,7 @@ static struct kunit_case conn_life_cases[] = {
 	KUNIT_CASE(hps_conn_established__shut),
 	KUNIT_CASE(hps_conn_why__each),
 	KUNIT_CASE(hps_conn_end__reports),
+	KUNIT_CASE(hps_conn_end__stops_timers),
 	KUNIT_CASE(hps_conn_end__loses_offers),
 	{}
 };

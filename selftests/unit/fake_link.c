@@ -17,6 +17,7 @@
 #include "net.h"
 #include "rdma.h"
 #include "receives.h"
+#include "recv.h"
 #include "sock.h"
 #include "transport.h"
 #include "work.h"
@@ -180,9 +181,8 @@ void fake_read(struct fake_link *fake)
 	spin_lock_bh(&conn->lock);
 	buf = list_first_entry_or_null(&conn->rxq, struct hps_buf, list);
 	if (buf) {
-		list_del_init(&buf->list);
 		atomic_sub(buf->end - buf->start, &conn->rx_avail);
-		conn->ops->consumed(conn, buf);
+		hps_recv_take(conn, buf, buf->end - buf->start);
 	}
 	spin_unlock_bh(&conn->lock);
 	KUNIT_EXPECT_NOT_NULL(fake->test, buf);

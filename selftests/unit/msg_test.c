@@ -16,6 +16,11 @@ static struct fake_link *opening(struct kunit *test)
 	return fake;
 }
 
+static int control(struct fake_link *fake)
+{
+	return FAKE_LINK_LOCKED(fake, hps_msg_control(fake->link, HPS_MSG_CREDIT));
+}
+
 static int send(struct fake_link *fake, struct hps_buf *buf, u32 len, int urgent)
 {
 	int err = FAKE_LINK_LOCKED(fake, hps_msg_send(&fake->link->conn, buf, len, urgent));
@@ -301,8 +306,8 @@ static void hps_msg_send__no_slot(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, send(fake, buf, 10, -1), 0);
 	KUNIT_EXPECT_EQ(test, send(fake, buf, 10, -1), -EAGAIN);
 	for (i = 0; i < HPS_CTRL_SLOTS; i++)
-		KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_control(link, HPS_MSG_CREDIT)), 0);
-	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_control(link, HPS_MSG_CREDIT)), -EAGAIN);
+		KUNIT_EXPECT_EQ(test, control(fake), 0);
+	KUNIT_EXPECT_EQ(test, control(fake), -EAGAIN);
 	/* And no probe, where all are under way. */
 	i = fake->nr_sends;
 	spin_lock_bh(&link->conn.lock);
@@ -348,7 +353,8 @@ static void hps_msg_urgent__no_slot(struct kunit *test)
 	struct fake_link *fake = fake_link_start(test);
 
 	fake->link->sq_used = HPS_SQ_SIZE;
-	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_urgent(&fake->link->conn, 77)), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_urgent(&fake->link->conn, 77)),
+			-EAGAIN);
 	KUNIT_EXPECT_FALSE(test, fake->link->tx_waits);
 	fake->link->sq_used = 0;
 }
