@@ -2,10 +2,8 @@
 /*
  * rdma_cm: how connections come about.
  *
- * All connections of a namespace come in at one rdma_cm port, the service port,
- * which is open while a socket listens. It is below 1024, where rdma_cm lets no
- * program of an ordinary user listen: who connects speaks to a kernel. The ports
- * that programs use travel in the hello, in the private data of REQ and REP.
+ * All connections of a namespace come in at one rdma_cm port, see service.c. The
+ * ports that programs use travel in the hello, in the private data of REQ and REP.
  *
  *   initiator                           responder
  *   resolve address, route
@@ -50,7 +48,7 @@
 #define HPS_ROUTE_MS	3000
 #define HPS_RETRY	6	/* Soft-RoCE takes 7 for ever */
 #define HPS_RNR_RETRY	6	/* never needed, see credit.c; 7 is for ever */
-#define HPS_TRIES_FEW	6	/* 1.5 s, see connect.c */
+#define HPS_TRIES_FEW	6	/* 1.5 s, see retry.c */
 #define HPS_TRIES_ANY	U8_MAX	/* more than there is time for */
 
 /* @err: negative errno, or 0 as for hps_conn_shut() */
@@ -614,7 +612,7 @@ static bool hps_cm_proven(const struct rdma_cm_id *id,
  * Return: 0 if @id was taken over, or -ECONNREFUSED.
  */
 int hps_cm_request(struct rdma_cm_id *id, struct rdma_cm_event *event,
-			  struct hps_net *hn)
+		   struct hps_net *hn)
 {
 	const struct rdma_dev_addr *dev_addr = &id->route.addr.dev_addr;
 	const struct hps_hello *hello = event->param.conn.private_data;

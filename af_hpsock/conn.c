@@ -43,13 +43,9 @@
  *   does not wait.
  */
 #include <linux/log2.h>
-#include <linux/slab.h>
 #include <net/tcp.h>
 
-#include "compat.h"
 #include "conn.h"
-#include "net.h"
-#include "param.h"
 #include "sock.h"
 
 /**

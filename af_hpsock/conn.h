@@ -16,7 +16,6 @@
 #include "transport.h"
 
 struct hps_net;
-struct ubuf_info;
 
 /* What is known of the peer's urgent byte; HPS_URGENT_NONE is 0. */
 enum hps_urgent {
@@ -243,12 +242,6 @@ static inline bool hps_urgent_next(const struct hps_conn *conn)
 {
 	return READ_ONCE(conn->rx_urgent) &&
 	       READ_ONCE(conn->rx_urgent_at) == hps_conn_read_pos(conn);
-}
-
-/* Have both directions come to their end? */
-static inline bool hps_conn_finished(const struct hps_conn *conn)
-{
-	return conn->fin_rcvd && conn->fin_acked;
 }
 
 void hps_conn_get(struct hps_conn *conn);

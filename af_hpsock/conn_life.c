@@ -4,6 +4,7 @@
  */
 #include <net/tcp_states.h>
 
+#include "compat.h"
 #include "conn.h"
 #include "conn_life.h"
 #include "fetch.h"
@@ -23,6 +24,12 @@
  * (HPS_FETCH_PATIENCE in fetch.c).
  */
 #define HPS_RESET_PATIENCE	(HZ / 2)
+
+/* Have both directions come to their end? */
+static bool hps_conn_finished(const struct hps_conn *conn)
+{
+	return conn->fin_rcvd && conn->fin_acked;
+}
 
 /**
  * hps_conn_undefer - TCP_DEFER_ACCEPT need not wait any longer

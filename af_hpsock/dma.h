@@ -2,6 +2,9 @@
 #ifndef HPS_DMA_H
 #define HPS_DMA_H
 
+#include <linux/build_bug.h>
+#include <linux/stddef.h>
+
 #include "buf.h"
 
 struct ib_device;
@@ -21,6 +24,9 @@ struct hps_dma {
 	u64 addr;
 	u8 dir;
 };
+
+/* hps_buf_free() frees the whole of it; likewise what embeds this. */
+static_assert(offsetof(struct hps_dma, buf) == 0);
 
 /* Of a send buffer of RDMA's, or a receive. */
 static inline struct hps_dma *hps_dma(const struct hps_buf *buf)

@@ -12,7 +12,6 @@
 #include "growth.h"
 #include "param.h"
 #include "receives.h"
-#include "wire.h"
 
 struct hps_device;
 
@@ -43,7 +42,7 @@ struct hps_slot {
  * @cq: from the core's pool, for sends and receives both
  * @nr_cqe: what the link takes up in @cq
  * @users: who is between hps_link_enter() and hps_link_leave()
- * @teardown: runs once, see link.c
+ * @teardown: runs once, see rdma.c
  * @attempt: hps_cm_attempt_work(); cancelled by @teardown
  * @resolve_ms: time given to the last try to resolve the address
  * @tuning: the socket's values of tunables

@@ -9,6 +9,7 @@
 #include <net/tcp_states.h>
 
 #include "cancel.h"
+#include "compat.h"
 #include "conn_life.h"
 #include "conn_tx.h"
 #include "device.h"

@@ -39,7 +39,6 @@
 #include "lent.h"
 #include "link.h"
 #include "msg.h"
-#include "net.h"
 #include "param.h"
 #include "rdma.h"
 #include "read.h"
@@ -410,13 +409,14 @@ int hps_rdma_setup(struct hps_link *link, struct rdma_cm_id *id)
 	err = hps_rdma_create_qp(link, id, rq_size);
 	return err ?: hps_receives_setup(link, id->device);
 }
+
 /**
  * hps_rdma_init - before the first socket
  *
  * Context: process, may sleep.
  * Return: 0 or -ENOMEM.
  */
-int hps_rdma_init(void)
+int __init hps_rdma_init(void)
 {
 	hps_transport_register(&hps_rdma_ops);
 	return hps_link_init();

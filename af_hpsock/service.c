@@ -3,8 +3,8 @@
  * The service port: where all connections of a namespace come in.
  *
  * It is rdma_cm's, and open while a socket listens. It is below 1024, where rdma_cm lets
- * no program of an ordinary user listen: who connects speaks to a kernel. The ports that
- * programs use travel in the hello, in the private data of REQ and REP.
+ * no program of an ordinary user listen: who connects speaks to a kernel. cm.c has what
+ * becomes of a request.
  */
 #include <linux/in.h>
 #include <rdma/rdma_cm.h>
@@ -15,7 +15,7 @@
 #include "service.h"
 
 static int hps_service_event(struct rdma_cm_id *id,
-				struct rdma_cm_event *event)
+			     struct rdma_cm_event *event)
 {
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return 0;

@@ -182,6 +182,7 @@ int hps_autobind(struct sock *sk);
 /* connect.c */
 int hps_connect(struct socket *sock, struct sockaddr *uaddr, int len,
 		int flags);
+int hps_disconnect(struct sock *sk, int flags);
 void hps_connect_init(struct sock *sk);
 
 /* listen.c */
@@ -205,7 +206,6 @@ void hps_splice_eof(struct socket *sock);
 /* close.c */
 int hps_shutdown(struct socket *sock, int how);
 void hps_close(struct sock *sk, long timeout);
-int hps_disconnect(struct sock *sk, int flags);
 
 /* poll.c */
 __poll_t hps_poll(struct file *file, struct socket *sock, poll_table *wait);

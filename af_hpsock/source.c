@@ -20,7 +20,6 @@
  * never does so has none.
  */
 #include <linux/random.h>
-#include <linux/slab.h>
 #include <rdma/mr_pool.h>
 
 #include "conn.h"
@@ -28,8 +27,6 @@
 #include "dma.h"
 #include "lent.h"
 #include "link.h"
-#include "mem.h"
-#include "net.h"
 #include "source.h"
 #include "work.h"
 

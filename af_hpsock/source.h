@@ -30,6 +30,8 @@ struct hps_source {
 	struct ib_mr *mr;
 };
 
+static_assert(offsetof(struct hps_source, dma) == 0);
+
 /* Of a send buffer that is lent. */
 static inline struct hps_source *hps_source(struct hps_buf *buf)
 {

@@ -4,9 +4,12 @@
  * RDMA. Who begins a connection or listens has it from here, so that sockets know of
  * struct hps_transport and of nothing behind it.
  */
+#include <linux/cache.h>
+#include <linux/init.h>
+
 #include "transport.h"
 
-static const struct hps_transport *hps_transport;
+static const struct hps_transport *hps_transport __ro_after_init;
 
 /**
  * hps_transport_of - what is to carry the connections of a socket?
@@ -26,7 +29,7 @@ const struct hps_transport *hps_transport_of(const struct sock *sk)
  *
  * Context: any, before there is a socket.
  */
-void hps_transport_register(const struct hps_transport *ops)
+void __init hps_transport_register(const struct hps_transport *ops)
 {
 	hps_transport = ops;
 }

@@ -6,7 +6,6 @@
 
 #include "buf.h"
 
-struct hps_addr;
 struct hps_conn;
 struct hps_lent;
 struct hps_sink;
@@ -17,15 +16,15 @@ struct sock;
 /**
  * struct hps_transport - what carries the messages of a connection
  * @id: enum hpsock_transport
- * @create: make a connection for a socket that connects or listens, which has the
- *	namespace, the user that its memory counts for, and the values of tunables. Two
+ * @create: make a connection for a socket that connects, which has the namespace, the
+ *	user that its memory counts for, and the values of tunables. Two
  *	references: the transport's, which its end drops, and the caller's. Process
  *	context, may sleep. NULL without memory
  * @discard: give back what @create made and nothing was done with, and both references.
  *	Any context
  * @listen: a socket of the namespace begins to listen; -EADDRINUSE if requests cannot be
- *	had, or another negative errno. Process context, may sleep
- * @unlisten: undo @listen. Process context, may sleep; no lock that the transport takes
+ *	had, or another negative errno. Process context, socket lock held, may sleep
+ * @unlisten: undo @listen. Process context, socket lock held, may sleep
  * @connect: start a connection from hps_conn.local to hps_conn.peer. Process
  *	context, may sleep. The outcome is told by hps_conn_established() or
  *	hps_conn_end(); after an error the caller drops the connection

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How a connection ends: the states of af_hpsock/conn.c, shutdown() and close()
- * of close.c, FIN and FINACK, reset, orphans, the teardown of link.c.
+ * How a connection ends: the states of af_hpsock/conn_life.c and conn_rx.c,
+ * shutdown() and close() of close.c, FIN and FINACK, reset, orphans, the teardown of rdma.c.
  * selftests/vm/formal runs this with Spin; credit.pml has the flow control.
  *
  * Two ends, 0 and 1. What one hold of hps_conn.lock does is one atomic step.
