@@ -197,7 +197,7 @@ TEST_F(access, switched_off)
 
 	/* As where nobody listens */
 	EXPECT_ERRNO(ECONNREFUSED, peer_dial(peer, &self->t, &at));
-	EXPECT_EQ(HPS_REJ_REFUSED, peer->reason);
+	EXPECT_TRUE(peer_told(peer, HPS_REJ_REFUSED));
 	EXPECT_EQ(refused + 1, hps_stat("reject_refused"));
 
 	EXPECT_EQ(300000, hps_push(c, 300000, 10000, 1));
