@@ -5,6 +5,7 @@
  * rdma.c has what is done with it from creation to teardown.
  */
 #include <linux/slab.h>
+#include <net/sock.h>
 
 #include "compat_verbs.h"
 #include "device.h"
@@ -99,18 +100,18 @@ void hps_link_leave(struct hps_link *link)
 
 /**
  * hps_link_alloc - allocate a link
- * @uid: the user that its receives count for
+ * @sk: has the user and the namespace that its receives count for
  *
  * Context: process, may sleep.
- * Return: the link, with that user's share, otherwise zeroed, or NULL.
+ * Return: the link, with their share, otherwise zeroed, or NULL.
  */
-struct hps_link *hps_link_alloc(kuid_t uid)
+struct hps_link *hps_link_alloc(const struct sock *sk)
 {
 	struct hps_link *link = kmem_cache_zalloc(hps_link_cache, GFP_KERNEL);
 
 	if (!link)
 		return NULL;
-	link->receives.share = hps_share_get(uid);
+	link->receives.share = hps_share_get(sk->sk_uid, sock_net(sk));
 	if (!link->receives.share) {
 		kmem_cache_free(hps_link_cache, link);
 		return NULL;

@@ -175,7 +175,7 @@ static inline struct hps_link *hps_slot_link(struct hps_slot *slot)
 
 int hps_link_init(void);
 void hps_link_exit(void);
-struct hps_link *hps_link_alloc(kuid_t uid);
+struct hps_link *hps_link_alloc(const struct sock *sk);
 void hps_link_free(struct hps_conn *conn);
 bool hps_link_enter(struct hps_link *link);
 void hps_link_leave(struct hps_link *link);

@@ -135,7 +135,7 @@ static HPS_TUNABLE(zcopy_outstanding, 8, 1, 64, 0644,
 HPS_TUNABLE(mem_max_kb, 1048576, 1024, 1073741824, 0644,
 	    "receive buffers of all connections together, KiB");
 HPS_TUNABLE(mem_share, 50, 1, 100, 0644,
-	    "percent of mem_max_kb that the connections of one user may have");
+	    "percent of mem_max_kb, or of what others left of it, for the connections of one user");
 HPS_TUNABLE(fin_timeout, 60, 1, 3600, 0644,
 	    "seconds a closed socket waits for the peer's close");
 HPS_TUNABLE(orphan_timeout, 180, 1, 86400, 0644,

@@ -278,7 +278,7 @@ static void hps_rdma_tune(struct hps_link *link, const struct sock *sk)
  */
 struct hps_conn *hps_rdma_create(const struct sock *sk)
 {
-	struct hps_link *link = hps_link_alloc(sk->sk_uid);
+	struct hps_link *link = hps_link_alloc(sk);
 	u32 i;
 
 	if (!link)

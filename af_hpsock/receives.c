@@ -277,16 +277,18 @@ static struct hps_receive *hps_receives_new(struct hps_link *link,
 	return rx;
 }
 
-/* All of @count buffers, or none; @first are those that the connection begins with. */
+/* All of @count buffers, or none. */
 static int hps_receives_alloc(struct hps_link *link, struct ib_device *ibdev,
-			      u32 size, u32 count, bool first,
+			      u32 size, u32 count, enum hps_share_use use,
 			      struct list_head *list)
 {
 	struct hps_receive *rx;
 	u32 i;
 
-	if (!hps_share_take(link->receives.share, link->conn.hn, (u64)size * count, first))
+	if (!hps_share_take(link->receives.share, link->conn.hn, (u64)size * count, use))
 		return -ENOMEM;
+	if (use == HPS_SHARE_FIRST)
+		link->receives.first += (u64)size * count;
 	for (i = 0; i < count; i++) {
 		rx = hps_receives_new(link, ibdev, size);
 		if (!rx) {
@@ -340,8 +342,8 @@ int hps_receives_setup(struct hps_link *link, struct ib_device *ibdev)
 	LIST_HEAD(list);
 	int err;
 
-	err = hps_receives_alloc(link, ibdev, link->receives.size, count, true,
-				 &list);
+	err = hps_receives_alloc(link, ibdev, link->receives.size, count,
+				 HPS_SHARE_FIRST, &list);
 	if (err)
 		return err;
 	spin_lock_bh(&link->conn.lock);
@@ -368,7 +370,7 @@ int hps_receives_extra(struct hps_link *link, struct sock *sk)
 		return 0;
 	if (!hps_sock_charge(sk, count * size, SK_MEM_RECV))
 		return -ENOMEM;
-	err = hps_receives_alloc(link, link->dev->ibdev, size, count, false,
+	err = hps_receives_alloc(link, link->dev->ibdev, size, count, HPS_SHARE_GROW,
 				 &list);
 	if (!err) {
 		spin_lock_bh(&link->conn.lock);
@@ -451,7 +453,7 @@ bool hps_receives_enlarge(struct hps_link *link, struct sock *sk,
 		return false;
 	if (hps_link_enter(link)) {
 		if (!hps_receives_alloc(link, link->dev->ibdev, size, count,
-					false, &list)) {
+					HPS_SHARE_GROW, &list)) {
 			spin_lock_bh(&conn->lock);
 			done = hps_receives_apply(link, size, window, &list);
 			spin_unlock_bh(&conn->lock);
@@ -518,5 +520,7 @@ void hps_receives_unmap(struct hps_link *link)
 			hps_dma_unmap(&rx->dma.buf);
 	}
 	hps_share_give(link->receives.share, link->receives.reserved);
+	hps_share_end(link->receives.share, link->receives.first);
 	link->receives.reserved = 0;
+	link->receives.first = 0;
 }

@@ -38,8 +38,9 @@ static inline struct hps_receive *hps_receive(const struct hps_buf *buf)
  * @all: every struct hps_receive, wherever it is
  * @spare: buffers of @size to be posted
  * @read: buffers whose SRCAVAIL was read and the peer is to be told of
- * @share: its user's memory; constant
+ * @share: whose memory; constant
  * @reserved: bytes of @all, taken of @share
+ * @first: those that the connection began with
  * @size: bytes of the buffers that are posted now
  * @from: number of the first message that such a buffer is for
  * @posted: how many since the beginning
@@ -56,6 +57,7 @@ struct hps_receives {
 	struct list_head read;
 	struct hps_share *share;
 	u64 reserved;
+	u64 first;
 	u32 size;
 	u32 from;
 	u32 posted;

@@ -6,13 +6,25 @@
 #include <linux/uidgid.h>
 
 struct hps_net;
+struct net;
 struct hps_share;
 
-struct hps_share *hps_share_get(kuid_t uid);
+/**
+ * enum hps_share_use - what memory is taken for
+ * @HPS_SHARE_FIRST: what a connection begins with; hps_share_end() when it ends
+ * @HPS_SHARE_GROW: more than that; some is left for the first
+ */
+enum hps_share_use {
+	HPS_SHARE_FIRST,
+	HPS_SHARE_GROW,
+};
+
+struct hps_share *hps_share_get(kuid_t uid, const struct net *net);
 void hps_share_put(struct hps_share *share);
 bool hps_share_take(struct hps_share *share, struct hps_net *hn, u64 bytes,
-		    bool first);
+		    enum hps_share_use use);
 void hps_share_give(struct hps_share *share, u64 bytes);
+void hps_share_end(struct hps_share *share, u64 first);
 u64 hps_share_taken(void);
 
 #endif /* HPS_SHARE_H */
