@@ -80,8 +80,8 @@ static void hps_cm_fill_hello(struct hps_link *link,
 	hello->buf_size = cpu_to_be32(link->receives.size);
 	hello->ctrl_slots = cpu_to_be16(HPS_CTRL_SLOTS);
 	link->reads = hps_link_reads(link);
-	if (link->reads)
-		hello->features = cpu_to_be64(HPS_FEATURE_READ);
+	hello->features = cpu_to_be64(HPS_FEATURE_SHRINK |
+				      (link->reads ? HPS_FEATURE_READ : 0));
 }
 
 /* Returns 0 or an enum hps_rej_reason. */
@@ -113,6 +113,7 @@ static void hps_cm_take_hello(struct hps_link *link,
 	link->credit.tx_granted = be16_to_cpu(hello->credits);
 	link->credit.tx_max = be16_to_cpu(hello->window);
 	link->peer_reads = be64_to_cpu(hello->features) & HPS_FEATURE_READ;
+	link->peer_pads = be64_to_cpu(hello->features) & HPS_FEATURE_SHRINK;
 }
 
 static void hps_cm_param(struct rdma_conn_param *param,

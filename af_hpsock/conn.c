@@ -20,7 +20,8 @@
  *
  *   One for the transport until hps_conn_end() returns; one for the queue entry
  *   that becomes the socket's (hps_sock.conn); one for each pending timer, for
- *   hps_growth.work and hps_conn.collect; one for each struct hps_lent.
+ *   hps_growth.work, hps_shrink.work and hps_conn.collect; one for each struct
+ *   hps_lent.
  *   The connection holds its socket from attach until it is both orphaned and
  *   ended, or dropped. That is a cycle, and those are the only ways out of it. The
  *   other one is a listening socket's queue and hps_conn.listener: accept(), the
@@ -33,6 +34,7 @@
  *     -> hps_net.service_lock -> locks of rdma_cm, the handler mutex of a cm_id
  *     -> hps_conn.lock, bottom halves off; also taken in rdma_cm's handlers
  *       -> hps_accept_queue.lock, hps_net.port_lock -> sk_callback_lock
+ *       -> hps_shrink_lock
  *       -> the spin lock inside the socket lock, only in hps_sock_reap_soon()
  *       -> a waiter's queue, through the socket's callbacks
  *       -> sk_callback_lock, for SIGURG

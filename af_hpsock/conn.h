@@ -105,7 +105,7 @@ enum hps_urgent {
  * @corked: hold back what does not fill a message
  * @done_bytes: completed bytes the socket's accounts do not know of yet
  * @done_mem: memory of freed send buffers, likewise
- * @done_rx: memory of receives that were replaced by larger ones, likewise
+ * @done_rx: memory of receives that were replaced by others, likewise
  * @opening_timer: ends the handshake, or what TCP_DEFER_ACCEPT waits for
  * @cork_timer: has what is corked sent
  * @orphan_timer: ends an orphan, or has it reset. These three hold a reference while

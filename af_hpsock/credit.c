@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Credits: a DATA message is posted only when the peer has a receive for it
- * (SOVIA, ICS'01, section 4: w = 32, t = w / 2).
+ * (SOVIA, ICS'01, section 4: w = 32, t = w / 2). So are SRCAVAIL, SHRINK and PAD.
  *
  * The receiver counts what it granted since the connection began and says that
  * number in every message; so a grant rides along for nothing whenever there is
@@ -22,7 +22,9 @@
  *   - Each of the first kind grants half the window, and no more than one window
  *     is ever under way. So there are at most two of them, or one and one of the
  *     second kind.
- *   - A window that grows, which it does once for a peer that ran dry, adds one.
+ *   - A window that grows, which it does once for a peer that ran dry, adds one. One that
+ *     shrinks adds none: a credit is granted only while less than the new window is
+ *     under way, or nothing at all (hps_receives_short()).
  *   - The CREDIT that an initiator begins with adds none: until it is processed the
  *     peer sends nothing for which a credit could be returned.
  *
@@ -58,20 +60,34 @@ int hps_credit_granted(struct hps_credit *credit, u32 total)
 }
 
 /**
- * hps_credit_received - a DATA came in
+ * hps_credit_spent - a message came in that is not of the stream and costs a credit
  * @credit: the connection's
  *
  * Context: any, hps_conn.lock held.
  * Return: 0, or -EPROTO if the peer had no credit for it.
  */
-int hps_credit_received(struct hps_credit *credit)
+int hps_credit_spent(struct hps_credit *credit)
 {
 	if (credit->rx_used == credit->rx_told)
 		return -EPROTO;
 	credit->rx_used++;
-	if (hps_credit_dry(credit))
-		WRITE_ONCE(credit->dry, true);
 	return 0;
+}
+
+/**
+ * hps_credit_received - a DATA came in: was it the last that the peer could send?
+ * @credit: the connection's
+ *
+ * Context: any, hps_conn.lock held.
+ * Return: as hps_credit_spent().
+ */
+int hps_credit_received(struct hps_credit *credit)
+{
+	int err = hps_credit_spent(credit);
+
+	if (!err && hps_credit_dry(credit))
+		WRITE_ONCE(credit->dry, true);
+	return err;
 }
 
 /**

@@ -7,11 +7,11 @@
 /**
  * struct hps_credit - both directions of a connection's flow control
  * @tx_granted: credits the peer has granted since the beginning
- * @tx_used: credits used, one for each DATA posted
+ * @tx_used: credits used, one for each DATA, SRCAVAIL, SHRINK or PAD posted
  * @tx_max: the peer never has more than this outstanding
- * @rx_ready: receives for DATA made available since the beginning
+ * @rx_ready: receives for these made available since the beginning
  * @rx_told: of these, how many the peer has been told of
- * @rx_used: DATA received
+ * @rx_used: how many of these were received
  * @window: rx_ready - rx_used when all that was read has been reposted
  * @window_max: what @window may grow to
  * @dry: the peer has used all it knew of since this was last cleared
@@ -37,6 +37,7 @@ static inline u32 hps_credit_left(const struct hps_credit *credit)
 }
 
 int hps_credit_granted(struct hps_credit *credit, u32 total);
+int hps_credit_spent(struct hps_credit *credit);
 int hps_credit_received(struct hps_credit *credit);
 bool hps_credit_tight(const struct hps_credit *credit);
 bool hps_credit_due(const struct hps_credit *credit, bool unread);

@@ -187,6 +187,11 @@ static void hps_growth_look(struct hps_link *link, struct sock *sk, bool reading
 	bool grow;
 
 	spin_lock_bh(&conn->lock);
+	/* The peer is not to be told of two things at a time. */
+	if (hps_shrinking(link->shrink)) {
+		spin_unlock_bh(&conn->lock);
+		return;
+	}
 	if (reading && hps_growth_cramped(link))
 		hps_growth_widen(link, sk);
 	grow = hps_growth_decide(link, hps_sock_rcv_limit(sk), reading, &step);
@@ -194,8 +199,12 @@ static void hps_growth_look(struct hps_link *link, struct sock *sk, bool reading
 	if (!grow)
 		hps_receives_resume(link);
 	spin_unlock_bh(&conn->lock);
-	if (!grow || hps_receives_enlarge(link, sk, step.size, step.window))
+	if (!grow)
 		return;
+	if (hps_receives_enlarge(link, sk, step.size, step.window)) {
+		hps_shrink_plan(link);
+		return;
+	}
 	spin_lock_bh(&conn->lock);
 	hps_growth_rest(link, hps_growth_number(link, hps_sock_rcv_limit(sk),
 						&step));

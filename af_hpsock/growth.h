@@ -38,7 +38,8 @@ enum hps_growth_state {
  *	stream
  * @work: hps_growth_work(), holds a reference on the connection
  *
- * Guarded by hps_conn.lock. @state changes only with the socket locked as well.
+ * Guarded by hps_conn.lock. @state changes only with the socket locked as well, or while
+ * the receives shrink, when nobody acts on it.
  */
 struct hps_growth {
 	u8 state;

@@ -47,6 +47,10 @@ static void hps_link_free_rcu(struct rcu_head *rcu)
 {
 	struct hps_link *link = container_of(rcu, struct hps_link, conn.rcu);
 
+	if (link->shrink) {
+		hps_mem_sub(link->shrink);
+		kfree(link->shrink);
+	}
 	hps_mem_sub(link);
 	kmem_cache_free(hps_link_cache, link);
 }

@@ -12,6 +12,7 @@
 #include "growth.h"
 #include "param.h"
 #include "receives.h"
+#include "shrink.h"
 
 struct hps_device;
 
@@ -50,11 +51,14 @@ struct hps_slot {
  * @established: hello exchanged on both sides, messages are looked at
  * @receives: those that are posted, and the others
  * @growth: how they grow
+ * @shrink: and shrink; NULL as long as they have not grown
  * @peer_reads: the peer wants to be offered bytes
  * @reads: we do, and have the resources
+ * @peer_pads: the peer answers SHRINK
  * @tx_size: bytes of the peer's receive buffers, to begin with or from @tx_from on
  * @tx_from: number of the first message that may be that long
  * @tx_resize: which is still to come
+ * @tx_pads: PAD to be sent before any other bytes
  * @tx_mrs: keys that are not in use
  * @tx_mr_pages: pages that each can cover
  * @tx_offer: what goes into SRCAVAIL
@@ -113,6 +117,7 @@ struct hps_link {
 	bool established;
 	bool peer_reads;
 	bool reads;
+	bool peer_pads;
 	bool iwarp;
 	bool keys_alone;
 	bool stalled;
@@ -127,6 +132,7 @@ struct hps_link {
 	u32 rx_cancel_done;
 	u32 tx_size;
 	u32 tx_from;
+	u32 tx_pads;
 	u32 tx_ahead;
 
 	struct list_head tx_mrs;
@@ -145,6 +151,7 @@ struct hps_link {
 
 	struct hps_receives receives;
 	struct hps_growth growth;
+	struct hps_shrink *shrink;
 	struct hps_credit credit;
 	struct timer_list credit_timer;
 	struct timer_list ask_timer;

@@ -98,6 +98,7 @@ static void hps_msg_sent(struct ib_cq *cq, struct ib_wc *wc)
 	} while (done != slot);
 	if (unlikely(!list_empty(&link->tx_read)))
 		hps_msg_revoke(link);
+	hps_msg_pad(link);
 	hps_conn_tx_advanced(conn);
 	hps_msg_credit(link);
 	spin_unlock_bh(&conn->lock);
@@ -234,6 +235,10 @@ static u32 hps_msg_payload(struct hps_link *link, u8 type,
 		head->buffers.from = cpu_to_be32(link->receives.from);
 		head->buffers.size = cpu_to_be32(link->receives.size);
 		return sizeof(head->buffers);
+	case HPS_MSG_SHRINK:
+		head->smaller.size = cpu_to_be32(link->shrink->size);
+		head->smaller.pads = cpu_to_be32(link->shrink->pads);
+		return sizeof(head->smaller);
 	case HPS_MSG_URGENT:
 		head->urgent.ahead = cpu_to_be32(link->tx_ahead);
 		return sizeof(head->urgent);
@@ -333,10 +338,51 @@ static int hps_msg_control(struct hps_link *link, u8 type)
 	return hps_msg_post(link, type, NULL, 0, -1);
 }
 
+/* A message that costs a credit and is not of the stream. */
+static int hps_msg_charged(struct hps_link *link, u8 type)
+{
+	int err;
+
+	if (link->conn.shut || hps_msg_slots_free(link) <= HPS_CTRL_SLOTS ||
+	    !hps_credit_left(&link->credit))
+		return -EAGAIN;
+	err = hps_msg_post(link, type, NULL, 0, -1);
+	if (!err)
+		link->credit.tx_used++;
+	return err;
+}
+
+/**
+ * hps_msg_pad - send the PAD that the peer waits for
+ * @link: locked, established
+ *
+ * As far as there are slots and credits: this comes by again with the next completion or
+ * message.
+ */
+void hps_msg_pad(struct hps_link *link)
+{
+	lockdep_assert_held(&link->conn.lock);
+	while (unlikely(link->tx_pads) && !hps_msg_charged(link, HPS_MSG_PAD))
+		link->tx_pads--;
+}
+
+/**
+ * hps_msg_shrink - ask for PAD, as hps_link.shrink says
+ * @link: locked, established
+ *
+ * Return: 0, -EAGAIN, or an error with the connection being shut.
+ */
+int hps_msg_shrink(struct hps_link *link)
+{
+	lockdep_assert_held(&link->conn.lock);
+	return hps_msg_charged(link, HPS_MSG_SHRINK);
+}
+
 /* Has the peer a receive for another message with bytes of the stream? */
 static bool hps_msg_may_send(struct hps_link *link, u32 slots)
 {
-	if (link->conn.shut || hps_msg_slots_free(link) < HPS_CTRL_SLOTS + slots)
+	if (link->conn.shut || link->tx_pads ||
+	    hps_msg_slots_free(link) < HPS_CTRL_SLOTS + slots)
 		return false;
 	if (hps_credit_left(&link->credit))
 		return true;
@@ -645,10 +691,11 @@ static void hps_msg_send_credit(struct hps_link *link)
 		hps_stat_inc(link->conn.hn, CREDIT_URGENT);
 }
 
-/* Who has sent FIN has no use for more. */
+/* Who has sent FIN has no use for more, but for PAD. */
 static bool hps_msg_grants(const struct hps_link *link)
 {
-	return link->established && !link->conn.shut && !link->conn.fin_rcvd;
+	return link->established && !link->conn.shut &&
+	       (!link->conn.fin_rcvd || hps_shrinking(link->shrink));
 }
 
 static void hps_msg_credit_late(struct timer_list *t)

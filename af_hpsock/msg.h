@@ -16,6 +16,7 @@ struct hps_head {
 	struct hps_hdr hdr;
 	union {
 		struct hps_buffers buffers;	/* in BUFFERS */
+		struct hps_smaller smaller;	/* in SHRINK */
 		struct hps_urgent_ahead urgent;	/* in URGENT */
 		struct hps_srcavail source;	/* in SRCAVAIL */
 		struct hps_readdone read;	/* in READDONE */
@@ -41,6 +42,8 @@ bool hps_msg_tx_idle(struct hps_conn *conn);
 void hps_msg_probe(struct hps_conn *conn);
 void hps_msg_ask(struct hps_conn *conn);
 void hps_msg_resize(struct hps_link *link);
+void hps_msg_pad(struct hps_link *link);
+int hps_msg_shrink(struct hps_link *link);
 void hps_msg_credit(struct hps_link *link);
 void hps_msg_error(struct hps_link *link, const struct ib_wc *wc);
 

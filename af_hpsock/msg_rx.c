@@ -199,6 +199,47 @@ static bool hps_msg_rx_buffers(struct hps_link *link, struct hps_buf *buf)
 	return false;
 }
 
+/* What costs a credit and is not of the stream; false ends the connection. */
+static bool hps_msg_spent(struct hps_link *link)
+{
+	if (!hps_credit_spent(&link->credit))
+		return true;
+	hps_msg_violation(link, OVERRUN);
+	return false;
+}
+
+static bool hps_msg_rx_shrink(struct hps_link *link, struct hps_buf *buf)
+{
+	const struct hps_smaller *smaller = buf->data + sizeof(struct hps_hdr);
+	u32 size = be32_to_cpu(smaller->size), pads = be32_to_cpu(smaller->pads);
+
+	if (!hps_msg_spent(link))
+		return false;
+	/* One at a time; never larger, which would be true only from some message on. */
+	if (size < HPS_BUF_MIN || size > link->tx_size || !pads ||
+	    pads > HPS_PADS_MAX || link->tx_pads) {
+		hps_msg_violation(link, BUFFERS);
+		return false;
+	}
+	link->tx_size = size;
+	link->tx_pads = pads;
+	hps_msg_resize(link);
+	hps_receives_spent(link, buf);
+	return true;
+}
+
+static bool hps_msg_rx_pad(struct hps_link *link, struct hps_buf *buf)
+{
+	if (!hps_msg_spent(link))
+		return false;
+	if (hps_receives_padded(link)) {
+		hps_msg_violation(link, BUFFERS);
+		return false;
+	}
+	hps_receives_spent(link, buf);
+	return true;
+}
+
 static bool hps_msg_rx_urgent(struct hps_link *link, struct hps_buf *buf)
 {
 	const struct hps_urgent_ahead *urgent =
@@ -240,6 +281,9 @@ static const struct {
 	[HPS_MSG_CANCELACK] = { hps_msg_rx_cancelack,
 				sizeof(struct hps_cancelack),
 				sizeof(struct hps_cancelack) },
+	[HPS_MSG_SHRINK] = { hps_msg_rx_shrink, sizeof(struct hps_smaller),
+			     sizeof(struct hps_smaller) },
+	[HPS_MSG_PAD]	 = { hps_msg_rx_pad },
 };
 
 /* Has the peer our last URGENT? False if it claims one that it was not sent. */
@@ -309,6 +353,7 @@ static void hps_msg_rx(struct hps_link *link, struct hps_buf *buf)
 	link->conn.heard = jiffies;
 	if (!hps_msg_types[hdr->type].rx(link, buf))
 		hps_receives_again(link, buf);
+	hps_msg_pad(link);
 	hps_stream_push(&link->conn);
 	hps_msg_credit(link);
 }

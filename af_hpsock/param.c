@@ -136,6 +136,8 @@ HPS_TUNABLE(mem_max_kb, 1048576, 1024, 1073741824, 0644,
 	    "receive buffers of all connections together, KiB");
 HPS_TUNABLE(mem_share, 50, 1, 100, 0644,
 	    "percent of mem_max_kb, or of what others left of it, for the connections of one user");
+HPS_TUNABLE(shrink_after, 10, 1, 86400, 0644,
+	    "seconds without data after which a connection gives back receives that it has grown by");
 HPS_TUNABLE(fin_timeout, 60, 1, 3600, 0644,
 	    "seconds a closed socket waits for the peer's close");
 HPS_TUNABLE(orphan_timeout, 180, 1, 86400, 0644,

@@ -10,6 +10,7 @@ extern unsigned int hps_service_port;
 extern unsigned int hps_service_backlog;
 extern unsigned int hps_mem_max_kb;
 extern unsigned int hps_mem_share;
+extern unsigned int hps_shrink_after;
 extern unsigned int hps_fin_timeout;
 extern unsigned int hps_orphan_timeout;
 extern unsigned int hps_orphan_max;

@@ -19,7 +19,7 @@
  *   3. drain: every completion has been handled, nothing more can come;
  *   4. wait for those who are about to use queue pair or device; destroy the keys, the
  *      queue pair and the cm_id, give back the completion queue;
- *   5. stop what else may run: work that would grow, the timer for credits. Work
+ *   5. stop what else may run: work that would grow or shrink, the timer for credits. Work
  *      that runs already finds the connection shut and has a reference;
  *   6. unmap all buffers; what was received and not read keeps its memory;
  *   7. leave the device, which may then be removed;
@@ -110,6 +110,7 @@ static void hps_rdma_teardown(struct work_struct *work)
 	link->cq = NULL;
 	if (cancel_delayed_work(&link->growth.work))
 		hps_conn_put(&link->conn);
+	hps_shrink_end(link);
 	hps_msg_end(link);
 	hps_rdma_unmap(link);
 	hps_device_leave(link);
@@ -247,19 +248,13 @@ static const struct hps_transport hps_rdma_ops = {
 /* What it begins with, by the tunables and SO_RCVBUF of its socket. */
 static void hps_rdma_tune(struct hps_link *link, const struct sock *sk)
 {
-	const struct hps_tuning *tuning = &link->tuning;
 	struct hps_credit *credit = &link->credit;
 
 	link->tuning = hps_sk(sk)->tuning;
-	link->tx_offers_max = hps_tuned(tuning, HPS_TUNE_ZCOPY_OUTSTANDING);
-	hps_receives_init(&link->receives,
-			  min(hps_tuned(tuning, HPS_TUNE_BUF_FIRST),
-			      hps_tuned(tuning, HPS_TUNE_BUF_SIZE)));
-	credit->window_max = hps_tuned(tuning, HPS_TUNE_WINDOW);
-	credit->window = clamp_t(u32, hps_sock_rcv_limit(sk) / link->receives.size,
-				 HPS_WINDOW_MIN,
-				 min(credit->window_max,
-				     hps_tuned(tuning, HPS_TUNE_QUOTA)));
+	link->tx_offers_max = hps_tuned(&link->tuning, HPS_TUNE_ZCOPY_OUTSTANDING);
+	credit->window_max = hps_tuned(&link->tuning, HPS_TUNE_WINDOW);
+	hps_receives_init(&link->receives, hps_receives_first_size(link));
+	credit->window = hps_receives_first_window(link, sk);
 	credit->rx_ready = credit->window;
 	credit->rx_told = credit->window;
 }

@@ -17,7 +17,8 @@
  * back from the queue pair: a small one leaves when a message has used it.
  *
  * All memory of the new size is there before the peer is told, in hps_receives.spare:
- * growth.c says when.
+ * growth.c says when. The way back is shrink.c's: there the peer is told before, and
+ * asked to use up what is posted.
  */
 #include "conn.h"
 #include "device.h"
@@ -48,24 +49,62 @@ void hps_receives_init(struct hps_receives *receives, u32 size)
 	receives->size = size;
 }
 
+/**
+ * hps_receives_first_size - of the receives that a connection begins with
+ * @link: tuned
+ *
+ * Context: any.
+ * Return: bytes.
+ */
+u32 hps_receives_first_size(const struct hps_link *link)
+{
+	return min(hps_tuned(&link->tuning, HPS_TUNE_BUF_FIRST),
+		   hps_tuned(&link->tuning, HPS_TUNE_BUF_SIZE));
+}
+
+/**
+ * hps_receives_first_window - how many of them there are
+ * @link: tuned
+ * @sk: the socket that it is made for, or a listening one
+ *
+ * Context: any.
+ * Return: a number.
+ */
+u32 hps_receives_first_window(const struct hps_link *link, const struct sock *sk)
+{
+	u32 most = min(link->credit.window_max,
+		       hps_tuned(&link->tuning, HPS_TUNE_QUOTA));
+
+	return clamp_t(u32, hps_sock_rcv_limit(sk) / hps_receives_first_size(link),
+		       HPS_WINDOW_MIN, most);
+}
+
 /* Buffers that a window takes, control messages included. */
 static u32 hps_receives_count(const struct hps_link *link, u32 window)
 {
 	return window + HPS_CTRL_SLOTS + link->receives.extra;
 }
 
-/* The buffer is not the link's any more, but still reserved. */
-static void hps_receives_drop(struct hps_link *link, struct hps_buf *buf)
+/* The socket gets its charge back, for what it was charged for. */
+static void hps_receives_uncharge(struct hps_link *link, u32 size)
+{
+	struct hps_shrink *shrink = link->shrink;
+	u32 owed = shrink ? min(size, shrink->owed) : 0;
+
+	if (owed)
+		shrink->owed -= owed;
+	if (size > owed)
+		atomic_add(size - owed, &link->conn.done_rx);
+}
+
+/* The buffer is not needed any more. */
+static void hps_receives_free(struct hps_link *link, struct hps_buf *buf)
 {
 	list_del_init(&hps_receive(buf)->all);
 	link->receives.reserved -= buf->size;
-}
-
-/* A larger one has come in its place, and is charged to the socket. */
-static void hps_receives_free(struct hps_link *link, struct hps_buf *buf)
-{
-	hps_receives_drop(link, buf);
-	atomic_add(buf->size, &link->conn.done_rx);
+	if (buf->size == link->receives.size)
+		link->receives.count--;
+	hps_receives_uncharge(link, buf->size);
 	hps_share_give(link->receives.share, buf->size);
 	hps_buf_free(buf);
 }
@@ -110,11 +149,32 @@ u32 hps_receives_used(const struct hps_link *link)
 	return link->credit.rx_ready - link->credit.rx_used + link->receives.held;
 }
 
-/* Room for another credit? */
-static bool hps_receives_short(const struct hps_link *link)
+/* While they shrink there is one besides those that the window takes. */
+static u32 hps_receives_one_more(const struct hps_link *link)
 {
-	return hps_receives_used(link) <
-	       min(link->credit.window, link->growth.room);
+	return hps_shrinking(link->shrink);
+}
+
+/* Are there more of the present size than may be posted or read? */
+static bool hps_receives_surplus(const struct hps_link *link)
+{
+	return link->receives.count >
+	       hps_receives_count(link, link->credit.window) + hps_receives_one_more(link);
+}
+
+/*
+ * Room for another credit, for which there may be @buf? While the receives shrink the peer
+ * has one whatever was not read, or it could not send PAD.
+ */
+static bool hps_receives_short(const struct hps_link *link, const struct hps_buf *buf)
+{
+	const struct hps_receives *receives = &link->receives;
+	const struct hps_credit *credit = &link->credit;
+
+	if (hps_receives_used(link) < min(credit->window, link->growth.room))
+		return true;
+	return hps_receives_one_more(link) && credit->rx_ready == credit->rx_used &&
+	       ((buf && buf->size == receives->size) || !list_empty(&receives->spare));
 }
 
 /*
@@ -125,14 +185,14 @@ static void hps_receives_fill(struct hps_link *link, struct hps_buf *buf)
 {
 	if (link->conn.shut)
 		return;
-	while (hps_receives_short(link)) {
+	while (hps_receives_short(link, buf)) {
 		buf = hps_receives_swap(link, buf);
 		if (!buf || hps_receives_post(link, buf))
 			return;
 		buf = NULL;
 		link->credit.rx_ready++;
 	}
-	if (buf && buf->size == link->receives.size)
+	if (buf && buf->size == link->receives.size && !hps_receives_surplus(link))
 		list_add(&buf->list, &link->receives.spare);
 	else if (buf)
 		hps_receives_free(link, buf);
@@ -152,6 +212,17 @@ void hps_receives_again(struct hps_link *link, struct hps_buf *buf)
 	buf = hps_receives_swap(link, buf);
 	if (buf)
 		hps_receives_post(link, buf);
+}
+
+/**
+ * hps_receives_spent - likewise, of a message that cost a credit
+ * @link: locked
+ * @buf: the buffer, in no queue
+ */
+void hps_receives_spent(struct hps_link *link, struct hps_buf *buf)
+{
+	lockdep_assert_held(&link->conn.lock);
+	hps_receives_fill(link, buf);
 }
 
 /**
@@ -199,6 +270,9 @@ void hps_receives_hold(struct hps_link *link, const struct hps_buf *buf)
 	    (link->growth.state == HPS_GROWTH_OPEN ||
 	     link->growth.state == HPS_GROWTH_WAITING))
 		hps_receives_plan_growth(link);
+	/* It may have used its last credit before it heard of SHRINK. */
+	if (unlikely(hps_receives_one_more(link)))
+		hps_receives_fill(link, NULL);
 }
 
 /**
@@ -285,8 +359,10 @@ static int hps_receives_alloc(struct hps_link *link, struct ib_device *ibdev,
 	struct hps_receive *rx;
 	u32 i;
 
-	if (!hps_share_take(link->receives.share, link->conn.hn, (u64)size * count, use))
+	if (!hps_share_take(link->receives.share, link->conn.hn, (u64)size * count, use)) {
+		hps_shrink_press();
 		return -ENOMEM;
+	}
 	if (use == HPS_SHARE_FIRST)
 		link->receives.first += (u64)size * count;
 	for (i = 0; i < count; i++) {
@@ -309,6 +385,7 @@ static void hps_receives_take(struct hps_link *link, struct list_head *list)
 	list_for_each_entry(rx, list, all) {
 		list_add_tail(&rx->dma.buf.list, &link->receives.spare);
 		link->receives.reserved += rx->dma.buf.size;
+		link->receives.count++;
 	}
 	list_splice_tail_init(list, &link->receives.all);
 }
@@ -321,6 +398,7 @@ static int hps_receives_post_all(struct hps_link *link, struct list_head *list)
 
 	list_for_each_entry(rx, list, all) {
 		link->receives.reserved += rx->dma.buf.size;
+		link->receives.count++;
 		if (!err)
 			err = hps_receives_post(link, &rx->dma.buf);
 	}
@@ -358,16 +436,25 @@ int hps_receives_setup(struct hps_link *link, struct ib_device *ibdev)
  * @sk: its socket, locked
  *
  * Context: process, may sleep.
- * Return: 0, -ENOMEM, or -ECONNRESET if the connection is ending.
+ * Return: 0, -ENOMEM, -EAGAIN while the receives shrink, or -ECONNRESET if the connection
+ * is ending.
  */
 int hps_receives_extra(struct hps_link *link, struct sock *sk)
 {
-	u32 count = link->tx_offers_max + 1, size = link->receives.size;
+	u32 count = link->tx_offers_max + 1, size;
 	LIST_HEAD(list);
+	bool busy;
 	int err;
 
 	if (link->receives.extra)
 		return 0;
+	/* The peer was asked to use up as many as there were. It is not asked from now on. */
+	spin_lock_bh(&link->conn.lock);
+	busy = hps_shrinking(link->shrink);
+	size = link->receives.size;
+	spin_unlock_bh(&link->conn.lock);
+	if (busy)
+		return -EAGAIN;
 	if (!hps_sock_charge(sk, count * size, SK_MEM_RECV))
 		return -ENOMEM;
 	err = hps_receives_alloc(link, link->dev->ibdev, size, count, HPS_SHARE_GROW,
@@ -389,36 +476,48 @@ int hps_receives_extra(struct hps_link *link, struct sock *sk)
 }
 
 /*
- * The plan, if it still holds: only the socket lock was held since. Takes the
- * buffers of @list and leaves what they replace there, to be freed without the lock.
+ * From now on receives have @size, and growth begins anew. Of the old ones those stay that
+ * are posted or being read; some may have that size from before.
  */
+static void hps_receives_resize(struct hps_link *link, u32 size)
+{
+	struct hps_receives *receives = &link->receives;
+	struct hps_buf *buf, *next;
+	struct hps_receive *rx;
+
+	list_for_each_entry_safe(buf, next, &receives->spare, list) {
+		list_del_init(&buf->list);
+		hps_receives_free(link, buf);
+	}
+	receives->size = size;
+	receives->from = receives->posted;
+	receives->count = 0;
+	list_for_each_entry(rx, &receives->all, all)
+		receives->count += rx->dma.buf.size == size;
+	WRITE_ONCE(link->growth.full, false);
+}
+
+static void hps_receives_set_window(struct hps_link *link, u32 window)
+{
+	WRITE_ONCE(link->credit.window, window);
+	WRITE_ONCE(link->credit.dry, false);
+	hps_growth_set(&link->growth, HPS_GROWTH_OPEN, U32_MAX);
+}
+
+/* The plan, if it still holds: only the socket lock was held since. Takes the buffers. */
 static bool hps_receives_apply(struct hps_link *link, u32 size, u32 window,
 			       struct list_head *list)
 {
-	struct hps_credit *credit = &link->credit;
-	struct hps_buf *buf, *next;
-	LIST_HEAD(old);
-
 	if (link->conn.shut)
 		return false;
 	if (size != link->receives.size) {
 		if (hps_receives_used(link) > window)
 			return false;
-		list_for_each_entry_safe(buf, next, &link->receives.spare, list) {
-			list_del_init(&buf->list);
-			hps_receives_drop(link, buf);
-			list_add(&hps_receive(buf)->all, &old);
-		}
-		link->receives.size = size;
-		link->receives.from = link->receives.posted;
-		WRITE_ONCE(link->growth.full, false);
+		hps_receives_resize(link, size);
 		link->receives.tell = true;
 	}
-	credit->window = window;
-	WRITE_ONCE(credit->dry, false);
-	hps_growth_set(&link->growth, HPS_GROWTH_OPEN, U32_MAX);
+	hps_receives_set_window(link, window);
 	hps_receives_take(link, list);
-	list_splice(&old, list);
 	hps_stat_inc(link->conn.hn, WINDOW_GROWN);
 	hps_receives_fill(link, NULL);
 	return true;
@@ -468,6 +567,154 @@ bool hps_receives_enlarge(struct hps_link *link, struct sock *sk,
 	return done;
 }
 
+/*
+ * No message is longer any more: take the smaller ones, as many as there may be use for.
+ * What came before and is not read stays within the window.
+ */
+static void hps_receives_lessen(struct hps_link *link)
+{
+	struct hps_shrink *shrink = link->shrink;
+	struct hps_receive *rx, *next;
+	LIST_HEAD(list);
+	u32 count;
+
+	if (shrink->size != link->receives.size)
+		hps_receives_resize(link, shrink->size);
+	count = link->receives.count;
+	list_for_each_entry_safe(rx, next, &shrink->list, all) {
+		if (count < shrink->pads + hps_receives_one_more(link)) {
+			list_move_tail(&rx->all, &list);
+			count++;
+		}
+	}
+	hps_receives_set_window(link, min(shrink->window + link->receives.held,
+					  link->credit.window));
+	hps_receives_take(link, &list);
+	list_for_each_entry(rx, &shrink->list, all)
+		hps_receives_uncharge(link, rx->dma.buf.size);
+	hps_receives_free_list(link, &shrink->list);
+}
+
+/* What was granted before is used: spares beyond what the window takes go. */
+static void hps_receives_trim(struct hps_link *link)
+{
+	struct hps_buf *buf, *next;
+
+	list_for_each_entry_safe(buf, next, &link->receives.spare, list) {
+		if (!hps_receives_surplus(link))
+			return;
+		list_del_init(&buf->list);
+		hps_receives_free(link, buf);
+	}
+}
+
+/*
+ * All that was posted before is used. What is not read may be a reason to grow again; and
+ * who takes the socket's lock, as that work does, gives back its charge.
+ */
+static void hps_receives_shrunk(struct hps_link *link)
+{
+	hps_shrink_set(link->shrink, HPS_SHRINK_REST);
+	hps_receives_trim(link);
+	hps_stat_inc(link->conn.hn, WINDOW_SHRUNK);
+	if (link->receives.held && !link->conn.fin_rcvd && hps_credit_dry(&link->credit))
+		WRITE_ONCE(link->credit.dry, true);
+	hps_receives_plan_growth(link);
+}
+
+/**
+ * hps_receives_padded - one of the messages came that were asked for
+ * @link: locked; hps_receives_spent() follows
+ *
+ * By the first the peer says that it has heard of it, by the last all receives of the
+ * old size are used.
+ *
+ * Return: 0, or -EPROTO if there was to be none.
+ */
+int hps_receives_padded(struct hps_link *link)
+{
+	struct hps_shrink *shrink = link->shrink;
+
+	lockdep_assert_held(&link->conn.lock);
+	if (!hps_shrinking(shrink))
+		return -EPROTO;
+	if (shrink->state == HPS_SHRINK_ASKED) {
+		hps_receives_lessen(link);
+		hps_shrink_set(shrink, HPS_SHRINK_PADDED);
+	}
+	if (!--shrink->pads)
+		hps_receives_shrunk(link);
+	return 0;
+}
+
+/* There is memory: ask the peer. */
+static int hps_receives_ask(struct hps_link *link, u32 size, u32 window,
+			    struct list_head *one, struct list_head *list)
+{
+	struct hps_shrink *shrink = link->shrink;
+	struct hps_receive *rx;
+	int err;
+
+	if (link->conn.shut)
+		return -ECONNRESET;
+	/* It is not idle any more. */
+	if (link->receives.held)
+		return -EAGAIN;
+	shrink->size = size;
+	shrink->window = window;
+	shrink->pads = hps_receives_count(link, link->credit.window);
+	err = hps_msg_shrink(link);
+	if (err)
+		return err;
+	list_for_each_entry(rx, one, all)
+		shrink->owed += rx->dma.buf.size;
+	list_for_each_entry(rx, list, all)
+		shrink->owed += rx->dma.buf.size;
+	list_splice_init(list, &shrink->list);
+	hps_shrink_set(shrink, HPS_SHRINK_ASKED);
+	hps_receives_take(link, one);
+	/* The peer may have no credit by now. */
+	hps_receives_fill(link, NULL);
+	return 0;
+}
+
+/**
+ * hps_receives_shrink - fewer receives, or smaller ones
+ * @link: established, its receives at rest; entered, its socket locked
+ * @size: bytes of those that are posted when the peer has heard of it
+ * @window: how many the peer may have outstanding then
+ *
+ * The peer keeps all credits that it has until it uses them; so until then there has to be
+ * memory for as many of the new size. And there is to be one receive more of the old size,
+ * and of the new one, see hps_receives_short(). The socket is not charged for that, as it
+ * has been for as much that goes before: it must be possible where nothing can be charged.
+ *
+ * Context: process, may sleep.
+ * Return: 0, or a negative errno if it was not asked: -ENOMEM, -EAGAIN without a credit or
+ * a slot, -ECONNRESET when the connection is ending.
+ */
+int hps_receives_shrink(struct hps_link *link, u32 size, u32 window)
+{
+	u32 count = size == link->receives.size ? 0 :
+		    hps_receives_count(link, link->credit.window) + 1;
+	struct ib_device *ibdev = link->dev->ibdev;
+	LIST_HEAD(list);
+	LIST_HEAD(one);
+	int err;
+
+	err = hps_receives_alloc(link, ibdev, link->receives.size, 1, HPS_SHARE_SHRINK,
+				 &one) ?:
+	      hps_receives_alloc(link, ibdev, size, count, HPS_SHARE_SHRINK, &list);
+	if (!err) {
+		spin_lock_bh(&link->conn.lock);
+		err = hps_receives_ask(link, size, window, &one, &list);
+		spin_unlock_bh(&link->conn.lock);
+	}
+	hps_receives_free_list(link, &one);
+	hps_receives_free_list(link, &list);
+	return err;
+}
+
 /**
  * hps_receives_mem - hps_transport.rx_mem
  * @conn: the connection, before it has grown
@@ -487,12 +734,17 @@ u32 hps_receives_mem(struct hps_conn *conn)
  * @conn: the connection
  *
  * Context: any; a snapshot.
- * Return: true if the peer can send no more before something is read.
+ * Return: true if the peer can send no more of the stream before something is read.
  */
 bool hps_receives_full(struct hps_conn *conn)
 {
-	const struct hps_credit *credit = &hps_link(conn)->credit;
+	const struct hps_link *link = hps_link(conn);
+	const struct hps_credit *credit = &link->credit;
 
+	/* What it is granted then is for PAD. */
+	if (hps_shrinking(READ_ONCE(link->shrink)) &&
+	    READ_ONCE(link->receives.held) >= READ_ONCE(credit->window))
+		return true;
 	return hps_credit_dry(credit) && credit->rx_ready == credit->rx_told;
 }
 
@@ -519,8 +771,11 @@ void hps_receives_unmap(struct hps_link *link)
 		else
 			hps_dma_unmap(&rx->dma.buf);
 	}
+	if (link->shrink)
+		hps_receives_free_list(link, &link->shrink->list);
 	hps_share_give(link->receives.share, link->receives.reserved);
 	hps_share_end(link->receives.share, link->receives.first);
 	link->receives.reserved = 0;
 	link->receives.first = 0;
+	link->receives.count = 0;
 }

@@ -42,6 +42,7 @@ static inline struct hps_receive *hps_receive(const struct hps_buf *buf)
  * @reserved: bytes of @all, taken of @share
  * @first: those that the connection began with
  * @size: bytes of the buffers that are posted now
+ * @count: buffers of @size, wherever they are
  * @from: number of the first message that such a buffer is for
  * @posted: how many since the beginning
  * @held: buffers with DATA that nobody has read
@@ -59,6 +60,7 @@ struct hps_receives {
 	u64 reserved;
 	u64 first;
 	u32 size;
+	u32 count;
 	u32 from;
 	u32 posted;
 	u32 held;
@@ -74,8 +76,11 @@ static inline void hps_receives_hold_more(struct hps_receives *receives, int mor
 }
 
 void hps_receives_init(struct hps_receives *receives, u32 size);
+u32 hps_receives_first_size(const struct hps_link *link);
+u32 hps_receives_first_window(const struct hps_link *link, const struct sock *sk);
 int hps_receives_setup(struct hps_link *link, struct ib_device *ibdev);
 void hps_receives_again(struct hps_link *link, struct hps_buf *buf);
+void hps_receives_spent(struct hps_link *link, struct hps_buf *buf);
 void hps_receives_hold(struct hps_link *link, const struct hps_buf *buf);
 void hps_receives_consumed(struct hps_conn *conn, struct hps_buf *buf);
 bool hps_receives_full(struct hps_conn *conn);
@@ -87,6 +92,8 @@ void hps_receives_plan_growth(struct hps_link *link);
 void hps_receives_resume(struct hps_link *link);
 bool hps_receives_enlarge(struct hps_link *link, struct sock *sk,
 			  u32 size, u32 window);
+int hps_receives_shrink(struct hps_link *link, u32 size, u32 window);
+int hps_receives_padded(struct hps_link *link);
 void hps_receives_unmap(struct hps_link *link);
 
 #endif /* HPS_RECEIVES_H */

@@ -16,6 +16,9 @@
  *   An eighth of each share is kept for what new connections begin with, which is little:
  *   to grow is not allowed into it, and a user who has grown has as much of it as others.
  *
+ * What shrinks takes some besides (shrink.c), a quarter of what it has at most; that is
+ * never refused.
+ *
  * The user is the socket's (sk_uid) as the host sees it: a user namespace makes no new one
  * but for subordinate ids (subuid(5)). Where he has connections in network namespaces
  * besides the initial one, as containers do that all belong to root, each of those gets a
@@ -47,6 +50,7 @@
  * @refs: connections, and shares of this one; not counted of hps_share_all
  * @bytes: of receive buffers
  * @first: how much of it connections began with
+ * @refused: when this was the reason to refuse some, jiffies_64; 0 if never
  */
 struct hps_share {
 	struct hlist_node node;
@@ -56,6 +60,7 @@ struct hps_share {
 	refcount_t refs;
 	atomic64_t bytes;
 	atomic64_t first;
+	atomic64_t refused;
 };
 
 static DEFINE_HASHTABLE(hps_shares, 6);
@@ -217,6 +222,7 @@ static struct hps_share *hps_share_exceeded(struct hps_share *share, enum hps_sh
 
 static void hps_share_refuse(struct hps_share *share, struct hps_net *hn)
 {
+	atomic64_set(&share->refused, get_jiffies_64());
 	if (!share->of)
 		hps_stat_inc(hn, MEM_REFUSED_ALL);
 	else if (!share->net)
@@ -252,12 +258,37 @@ bool hps_share_take(struct hps_share *share, struct hps_net *hn, u64 bytes,
 	struct hps_share *exceeded;
 
 	hps_share_add(share, bytes, first);
+	if (use == HPS_SHARE_SHRINK)
+		return true;
 	exceeded = hps_share_exceeded(share, use);
 	if (!exceeded)
 		return true;
 	hps_share_add(share, -bytes, -first);
 	hps_share_refuse(exceeded, hn);
 	return false;
+}
+
+/**
+ * hps_share_refused - would somebody have some of what these connections have?
+ * @share: theirs
+ * @since: jiffies_64
+ *
+ * What was refused because others have too much asks of those alone who have more than
+ * they could get now.
+ *
+ * Context: any; a snapshot.
+ * Return: true if some was refused since then because of that share, or of what it is too
+ * large a share of.
+ */
+bool hps_share_refused(const struct hps_share *share, u64 since)
+{
+	for (;;) {
+		if (atomic64_read(&share->refused) >= since)
+			return true;
+		if (!share->of || hps_share_fits(share, HPS_SHARE_GROW))
+			return false;
+		share = share->of;
+	}
 }
 
 /**

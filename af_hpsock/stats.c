@@ -42,6 +42,7 @@ static const char * const hps_stat_names[] = {
 	[HPS_STAT_CREDIT_URGENT] = "credit_urgent",
 	[HPS_STAT_CREDIT_STALL] = "credit_stall",
 	[HPS_STAT_WINDOW_GROWN] = "window_grown",
+	[HPS_STAT_WINDOW_SHRUNK] = "window_shrunk",
 	[HPS_STAT_MEM_REFUSED_NETNS] = "mem_refused_netns",
 	[HPS_STAT_MEM_REFUSED_USER] = "mem_refused_user",
 	[HPS_STAT_MEM_REFUSED_ALL] = "mem_refused_all",

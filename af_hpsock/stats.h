@@ -39,6 +39,7 @@ enum hps_stat {
 	HPS_STAT_CREDIT_URGENT,
 	HPS_STAT_CREDIT_STALL,
 	HPS_STAT_WINDOW_GROWN,
+	HPS_STAT_WINDOW_SHRUNK,
 	HPS_STAT_MEM_REFUSED_NETNS,	/* the namespace has its share of the user's */
 	HPS_STAT_MEM_REFUSED_USER,	/* the user has its share */
 	HPS_STAT_MEM_REFUSED_ALL,	/* all is taken */

@@ -22,9 +22,11 @@
 #define HPS_BUF_MIN		1024
 #define HPS_BUF_MAX		1048576
 #define HPS_SOURCE_MAX		1048576
+#define HPS_PADS_MAX	2048		/* asked for by one SHRINK */
 
 /* Bits of hps_hello.features; an end ignores those that it does not know. */
 #define HPS_FEATURE_READ	0x01	/* it reads what SRCAVAIL offers */
+#define HPS_FEATURE_SHRINK	0x02	/* it answers SHRINK */
 
 /**
  * struct hps_hello - private data of the CM REQ and of the CM REP
@@ -90,6 +92,8 @@ enum hps_msg_type {
 	HPS_MSG_READDONE = 8,	/* they were: struct hps_readdone */
 	HPS_MSG_SRCCANCEL = 9,	/* they are not to be: struct hps_srccancel */
 	HPS_MSG_CANCELACK = 10,	/* answers SRCCANCEL: struct hps_cancelack */
+	HPS_MSG_SHRINK = 11,	/* receives are to become smaller: struct hps_smaller */
+	HPS_MSG_PAD	= 12,	/* answers SHRINK: uses up a receive; costs a credit */
 };
 
 /* Bits of hps_hdr.flags; a receiver ignores those that it does not know. */
@@ -124,6 +128,18 @@ struct hps_hdr {
 struct hps_buffers {
 	__be32	from;
 	__be32	size;
+};
+
+/**
+ * struct hps_smaller - payload of SHRINK, which costs a credit as DATA does: so many
+ *	PAD are to be sent before any more DATA or SRCAVAIL, and from the first of them on
+ *	no message is to be longer than that
+ * @size: bytes of the receives that there will be, header included
+ * @pads: how many, 1 to HPS_PADS_MAX
+ */
+struct hps_smaller {
+	__be32	size;
+	__be32	pads;
 };
 
 /**

@@ -350,7 +350,8 @@ int peer_send(struct peer *peer, int type, const void *data, uint32_t len)
 	};
 	if (len)
 		memcpy(msg + sizeof(*hdr), data, len);
-	if (type == HPS_MSG_DATA)
+	if (type == HPS_MSG_DATA || type == HPS_MSG_SRCAVAIL || type == HPS_MSG_SHRINK ||
+	    type == HPS_MSG_PAD)
 		peer->tx_used++;
 	return peer_raw(peer, msg, sizeof(*hdr) + len);
 }
@@ -365,6 +366,16 @@ int peer_buffers(struct peer *peer, uint32_t from, uint32_t size)
 	return peer_send(peer, HPS_MSG_BUFFERS, &buffers, sizeof(buffers));
 }
 
+/* From their next message on they have this size, and they use up those that we have. */
+int peer_shrink(struct peer *peer, uint32_t size, uint32_t pads)
+{
+	struct hps_smaller smaller = { .size = htonl(size), .pads = htonl(pads) };
+
+	peer->pads = pads;
+	peer->rx_shrunk = size;
+	return peer_send(peer, HPS_MSG_SHRINK, &smaller, sizeof(smaller));
+}
+
 /* In the place of @len bytes. */
 int peer_srcavail(struct peer *peer, uint64_t addr, uint32_t rkey, uint32_t len)
 {
@@ -372,7 +383,6 @@ int peer_srcavail(struct peer *peer, uint64_t addr, uint32_t rkey, uint32_t len)
 		.addr = htobe64(addr), .rkey = htonl(rkey), .len = htonl(len),
 	};
 
-	peer->tx_used++;
 	return peer_send(peer, HPS_MSG_SRCAVAIL, &src, sizeof(src));
 }
 
@@ -475,13 +485,27 @@ int peer_receive(struct peer *peer, struct peer_msg *msg, int ms)
 		return -1;
 	peer->granted = msg->hdr.credit;
 	if (msg->hdr.type == HPS_MSG_DATA) {
-		if (!msg->len || peer->rx_data++ == peer->told)
+		if (!msg->len || peer->pads || peer->rx_data++ == peer->told)
 			return -1;
 	} else if (msg->hdr.type == HPS_MSG_BUFFERS) {
 		return take_buffers(peer, msg);
 	} else if (msg->hdr.type == HPS_MSG_SRCAVAIL) {
-		if (msg->len != sizeof(struct hps_srcavail) || peer->rx_data++ == peer->told)
+		if (msg->len != sizeof(struct hps_srcavail) || peer->pads ||
+		    peer->rx_data++ == peer->told)
 			return -1;
+	} else if (msg->hdr.type == HPS_MSG_SHRINK) {
+		if (msg->len != sizeof(struct hps_smaller) || peer->rx_data++ == peer->told)
+			return -1;
+	} else if (msg->hdr.type == HPS_MSG_PAD) {
+		if (msg->len || !peer->pads || peer->rx_data++ == peer->told)
+			return -1;
+		/* By the first they say that they know. */
+		if (peer->rx_shrunk) {
+			peer->rx_size = peer->rx_shrunk;
+			peer->rx_from = msg->hdr.seq;
+			peer->rx_shrunk = 0;
+		}
+		peer->pads--;
 	} else if (msg->hdr.type == HPS_MSG_SRCCANCEL) {
 		return msg->len == sizeof(struct hps_srccancel) ? 0 : -1;
 	} else if (msg->hdr.type == HPS_MSG_CANCELACK) {

@@ -27,12 +27,14 @@ struct peer {
 	int reason;		/* enum hps_rej_reason, -1: none in the rejection */
 	int version;		/* of who rejected */
 	uint32_t tx_seq, rx_seq;
-	uint32_t tx_used;	/* DATA sent */
+	uint32_t tx_used;	/* sent of what costs a credit */
 	uint32_t granted;	/* to us */
-	uint32_t rx_data;	/* DATA received */
+	uint32_t rx_data;	/* received of it */
 	uint32_t told;		/* granted by us */
 	uint32_t tx_from, tx_size;	/* their last BUFFERS */
 	uint32_t rx_from, rx_size;	/* our last BUFFERS */
+	uint32_t pads;		/* that we asked for and have not received */
+	uint32_t rx_shrunk;	/* size from the first of them on */
 	uint8_t flags;		/* HPS_FLAG_* of what we send */
 	uint16_t urgent;	/* with HPS_FLAG_URGENT */
 	bool urgents;		/* URGENT sent, modulo 2 */
@@ -62,6 +64,7 @@ int peer_reject(struct peer *peer, const void *data, size_t len);
 int peer_raw(struct peer *peer, const void *msg, size_t len);
 int peer_send(struct peer *peer, int type, const void *data, uint32_t len);
 int peer_buffers(struct peer *peer, uint32_t from, uint32_t size);
+int peer_shrink(struct peer *peer, uint32_t size, uint32_t pads);
 int peer_srcavail(struct peer *peer, uint64_t addr, uint32_t rkey, uint32_t len);
 int peer_srccancel(struct peer *peer, uint32_t count);
 int peer_cancelack(struct peer *peer, uint32_t done);

@@ -70,7 +70,8 @@ TEST_F(wire, well_behaved)
 	EXPECT_GE(HPS_BUF_MAX, ntohl(p->theirs.buf_size));
 	EXPECT_LE(HPS_CTRL_SLOTS, ntohs(p->theirs.ctrl_slots));
 	/* Not of every device is asked to be read from. */
-	EXPECT_EQ(0, p->theirs.features & htobe64(~(uint64_t)HPS_FEATURE_READ));
+	EXPECT_EQ(htobe64(HPS_FEATURE_SHRINK),
+		  p->theirs.features & htobe64(~(uint64_t)HPS_FEATURE_READ));
 
 	s = hps_accept(self->l);
 	ASSERT_OK(s);
@@ -452,7 +453,7 @@ TEST_F(wire, srcavail_bad_key)
 	ASSERT_OK(peer_dial(p, &self->t, &self->at));
 	s = hps_accept(self->l);
 	ASSERT_OK(s);
-	if (!p->theirs.features)
+	if (!(p->theirs.features & htobe64(HPS_FEATURE_READ)))
 		SKIP(return, "this device is not asked to be read from");
 	hps_fill(buf, 100, 0, 1);
 	ASSERT_OK(peer_send(p, HPS_MSG_DATA, buf, 100));
@@ -730,7 +731,7 @@ VIOLATION(type_0, "type")
 
 VIOLATION(type_next, "type")
 {
-	return raw(p, HPS_MSG_CANCELACK + 1, 0, p->tx_seq, p->told, 0);
+	return raw(p, HPS_MSG_PAD + 1, 0, p->tx_seq, p->told, 0);
 }
 
 VIOLATION(type_255, "type")
@@ -773,8 +774,8 @@ VIOLATION(credit_around, "credit")
 	return raw(p, HPS_MSG_DATA, 100, p->tx_seq, p->told + 0x80000001, 100);
 }
 
-/* More data than was granted, while nobody reads */
-VIOLATION(overrun, "overrun")
+/* All data that is granted while nobody reads, and then one message more */
+static int overrun_by(struct peer *p, int type, const void *data, uint32_t len)
 {
 	struct peer_msg msg;
 
@@ -786,7 +787,24 @@ VIOLATION(overrun, "overrun")
 		if (!hps_settle())
 			return -1;
 	} while (!peer_receive(p, &msg, 0));
-	return peer_send(p, HPS_MSG_DATA, buf, 1);
+	return peer_send(p, type, data, len);
+}
+
+VIOLATION(overrun, "overrun")
+{
+	return overrun_by(p, HPS_MSG_DATA, buf, 1);
+}
+
+VIOLATION(overrun_by_shrink, "overrun")
+{
+	struct hps_smaller smaller = { .size = htonl(HPS_BUF_MIN), .pads = htonl(1) };
+
+	return overrun_by(p, HPS_MSG_SHRINK, &smaller, sizeof(smaller));
+}
+
+VIOLATION(overrun_by_pad, "overrun")
+{
+	return overrun_by(p, HPS_MSG_PAD, NULL, 0);
 }
 
 VIOLATION(buffers_small, "buffers")
@@ -808,6 +826,50 @@ VIOLATION(buffers_twice, "buffers")
 VIOLATION(buffers_short, "length")
 {
 	return raw(p, HPS_MSG_BUFFERS, 4, p->tx_seq, p->told, 4);
+}
+
+VIOLATION(shrink_small, "buffers")
+{
+	return peer_shrink(p, HPS_BUF_MIN - 1, 1);
+}
+
+/* That would be true only from some message on. */
+VIOLATION(shrink_larger, "buffers")
+{
+	return peer_shrink(p, ntohl(p->hello.buf_size) + 1, 1);
+}
+
+VIOLATION(shrink_of_none, "buffers")
+{
+	return peer_shrink(p, HPS_BUF_MIN, 0);
+}
+
+VIOLATION(shrink_of_many, "buffers")
+{
+	return peer_shrink(p, HPS_BUF_MIN, HPS_PADS_MAX + 1);
+}
+
+/* They have not answered the first one, for want of credits. */
+VIOLATION(shrink_twice, "buffers")
+{
+	return peer_shrink(p, HPS_BUF_MIN, HPS_PADS_MAX) ?: peer_shrink(p, HPS_BUF_MIN, 1);
+}
+
+VIOLATION(shrink_short, "length")
+{
+	p->tx_used++;
+	return raw(p, HPS_MSG_SHRINK, 4, p->tx_seq, p->told, 4);
+}
+
+/* They did not ask for it. */
+VIOLATION(pad_of_nothing, "buffers")
+{
+	return peer_send(p, HPS_MSG_PAD, NULL, 0);
+}
+
+VIOLATION(pad_with_payload, "length")
+{
+	return raw(p, HPS_MSG_PAD, 1, p->tx_seq, p->told, 1);
 }
 
 VIOLATION(urgent_behind, "urgent")
@@ -1032,6 +1094,184 @@ TEST_F(wire, larger_buffers_spares)
 	ASSERT_EQ(1, recv(s, &byte, 1, 0));
 	ASSERT_EQ(5 * len, hps_push(s, 5 * len, 5 * len, 1));
 	EXPECT_EQ(4 * HPS_BUF_MIN - sizeof(struct hps_hdr), longest(p, 3));
+}
+
+/* They use up what we have posted, before anything else, and then send nothing longer. */
+TEST_F(wire, smaller_buffers)
+{
+	enum { PADS = 7, LEN = 5000 };
+	struct peer *p = &self->peer;
+	int s, round, i, got, len, fins = 0;
+	struct peer_msg msg;
+	char byte;
+
+	p->hello.credits = htons(3);
+	ASSERT_OK(peer_dial(p, &self->t, &self->at));
+	s = hps_accept(self->l);
+	ASSERT_OK(s);
+	for (round = 0; round < 2; round++) {
+		ASSERT_EQ(HPS_BUF_MIN, hps_push(s, HPS_BUF_MIN, HPS_BUF_MIN, 1));
+		ASSERT_EQ(HPS_BUF_MIN, longest(p, 1));
+		p->told++;
+		ASSERT_OK(peer_shrink(p, HPS_BUF_MIN, PADS));
+		ASSERT_OK(peer_send(p, HPS_MSG_DATA, "x", 1));
+		ASSERT_EQ(1, recv(s, &byte, 1, 0));
+		/* It was heard, and for some of them there is no credit yet. */
+		ASSERT_EQ(LEN, hps_push(s, LEN, LEN, 2));
+		for (i = 0; i < PADS; i++) {
+			ASSERT_OK(peer_next(p, &msg));
+			ASSERT_EQ(HPS_MSG_PAD, msg.hdr.type);
+			p->told++;
+			ASSERT_OK(peer_send(p, HPS_MSG_CREDIT, NULL, 0));
+		}
+		for (got = 0; got < LEN; got += msg.len) {
+			ASSERT_OK(peer_next(p, &msg));
+			ASSERT_EQ(HPS_MSG_DATA, msg.hdr.type);
+			len = HPS_BUF_MIN - sizeof(struct hps_hdr);
+			ASSERT_GE(len, (int)msg.len);
+			ASSERT_EQ(msg.len, hps_check(msg.data, msg.len, got, 2));
+			p->told++;
+			ASSERT_OK(peer_send(p, HPS_MSG_CREDIT, NULL, 0));
+		}
+		/* And they may become larger again. */
+		ASSERT_OK(peer_buffers(p, 0, 8 * HPS_BUF_MIN));
+		ASSERT_OK(peer_send(p, HPS_MSG_DATA, "x", 1));
+		ASSERT_EQ(1, recv(s, &byte, 1, 0));
+	}
+	/* The end of the stream, which costs no credit, need not wait. */
+	ASSERT_OK(peer_shrink(p, HPS_BUF_MIN, PADS));
+	ASSERT_OK(peer_send(p, HPS_MSG_DATA, "x", 1));
+	ASSERT_EQ(1, recv(s, &byte, 1, 0));
+	ASSERT_OK(shutdown(s, SHUT_WR));
+	for (i = 0; i < PADS + 1; i++) {
+		ASSERT_OK(peer_next(p, &msg));
+		fins += msg.hdr.type == HPS_MSG_FIN;
+		p->told++;
+		ASSERT_OK(peer_send(p, HPS_MSG_CREDIT, NULL, 0));
+	}
+	EXPECT_EQ(1, fins);
+	EXPECT_EQ(0, p->pads);
+}
+
+/* With a credit, for which it waits. */
+static int send_granted(struct peer *p, int type, const void *data, uint32_t len)
+{
+	struct peer_msg msg;
+
+	while (p->tx_used == p->granted)
+		if (peer_receive(p, &msg, hps_deadline()) ||
+		    (msg.hdr.type != HPS_MSG_CREDIT && msg.hdr.type != HPS_MSG_BUFFERS &&
+		     msg.hdr.type != HPS_MSG_PAD))
+			return -1;
+	return peer_send(p, type, data, len);
+}
+
+#define SHRINK_AFTER "/sys/module/hpsock/parameters/shrink_after"
+
+/*
+ * A connection that was busy until its receives became larger, and then idle until it asked
+ * to have them smaller: what it asked for, and the memory it had before.
+ */
+static struct hps_smaller asked(struct __test_metadata *_metadata, struct hps *t, int l,
+				struct hps_addr *at, struct peer *p, int *s, long *memory)
+{
+	long before = hps_number(SHRINK_AFTER, 0);
+	const struct hps_smaller *smaller;
+	struct peer_msg msg;
+	uint32_t room;
+
+	EXPECT_OK(hps_set_number(SHRINK_AFTER, 1));
+	p->hello.features = htobe64(HPS_FEATURE_SHRINK);
+	EXPECT_OK(peer_dial(p, t, at));
+	*s = hps_accept(l);
+	EXPECT_OK(*s);
+	*memory = hps_stat("memory_receives");
+	room = peer_room(p);
+	hps_fill(buf, sizeof(buf), 0, 1);
+	while (peer_room(p) == room) {
+		ASSERT_OK(send_granted(p, HPS_MSG_DATA, buf, room));
+		ASSERT_EQ(room, hps_pull(*s, room, room, 1));
+	}
+	do {
+		ASSERT_OK(peer_next(p, &msg));
+	} while (msg.hdr.type != HPS_MSG_SHRINK);
+	smaller = (const void *)msg.data;
+	EXPECT_EQ(room, ntohl(smaller->size) - sizeof(struct hps_hdr));
+	EXPECT_LT(*memory, hps_stat("memory_receives"));
+	EXPECT_OK(hps_set_number(SHRINK_AFTER, before));
+	return *smaller;
+}
+
+static int send_pads(struct peer *p, struct hps_smaller smaller)
+{
+	uint32_t pads = ntohl(smaller.pads);
+
+	p->tx_from = p->tx_seq;
+	p->tx_size = ntohl(smaller.size);
+	while (pads--)
+		if (send_granted(p, HPS_MSG_PAD, NULL, 0))
+			return -1;
+	return 0;
+}
+
+/* Until it has answered all is as it was. */
+TEST_F(wire, gives_back)
+{
+	long shrunk = hps_stat("window_shrunk"), memory, grown;
+	struct peer *p = &self->peer;
+	struct hps_smaller smaller;
+	uint32_t room;
+	int s;
+
+	smaller = asked(_metadata, &self->t, self->l, &self->at, p, &s, &memory);
+	grown = hps_stat("memory_receives");
+	EXPECT_EQ(shrunk, hps_stat("window_shrunk"));
+	/* It crossed these. */
+	room = peer_room(p);
+	ASSERT_OK(send_granted(p, HPS_MSG_DATA, buf, room));
+	ASSERT_OK(send_granted(p, HPS_MSG_DATA, buf + room, room));
+	EXPECT_EQ(2 * room, hps_pull(s, 2 * room, room, 1));
+	EXPECT_EQ(grown, hps_stat("memory_receives"));
+	ASSERT_OK(send_pads(p, smaller));
+	EXPECT_TRUE(hps_until_stat("window_shrunk", shrunk + 1));
+	EXPECT_EQ(memory, hps_stat("memory_receives"));
+	room = peer_room(p);
+	ASSERT_OK(send_granted(p, HPS_MSG_DATA, buf, room));
+	EXPECT_EQ(room, hps_pull(s, room, room, 1));
+}
+
+/*
+ * It crossed as much data as there were credits for, which nobody reads, and a question of
+ * the peer's own. There is a credit for each PAD nonetheless, and then the program sees as
+ * much more as SO_RCVBUF allows.
+ */
+TEST_F(wire, gives_back_unread)
+{
+	long shrunk = hps_stat("window_shrunk"), memory;
+	struct peer *p = &self->peer;
+	struct hps_smaller smaller;
+	uint32_t sent = 0, room;
+	struct peer_msg msg;
+	int s;
+
+	smaller = asked(_metadata, &self->t, self->l, &self->at, p, &s, &memory);
+	ASSERT_OK(peer_shrink(p, HPS_BUF_MIN, 5));
+	room = peer_room(p);
+	while (p->tx_used < p->granted) {
+		ASSERT_OK(peer_send(p, HPS_MSG_DATA, buf + sent, room));
+		sent += room;
+	}
+	ASSERT_OK(send_pads(p, smaller));
+	EXPECT_TRUE(hps_until_stat("window_shrunk", shrunk + 1));
+	while (p->pads)
+		ASSERT_OK(peer_receive(p, &msg, hps_deadline()));
+	while (sent < 65536) {
+		room = peer_room(p);
+		ASSERT_OK(send_granted(p, HPS_MSG_DATA, buf + sent, room));
+		sent += room;
+	}
+	ASSERT_TRUE(hps_until_inq(s, sent));
+	EXPECT_EQ(sent, hps_pull(s, sent, sent, 1));
 }
 
 /* Where the first offer of a new connection is, but for the place in the page */

@@ -75,6 +75,18 @@ static void hps_credit_received__last(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, credit.dry);
 }
 
+/* It is no reason to grow. */
+static void hps_credit_spent__last(struct kunit *test)
+{
+	struct hps_credit credit = { .rx_told = 1 };
+
+	KUNIT_EXPECT_EQ(test, hps_credit_spent(&credit), 0);
+	KUNIT_EXPECT_EQ(test, credit.rx_used, 1);
+	KUNIT_EXPECT_FALSE(test, credit.dry);
+	KUNIT_EXPECT_EQ(test, hps_credit_spent(&credit), -EPROTO);
+	KUNIT_EXPECT_EQ(test, credit.rx_used, 1);
+}
+
 static void hps_credit_dry__cases(struct kunit *test)
 {
 	struct hps_credit credit = { .rx_told = 3, .rx_used = 2 };
@@ -161,6 +173,7 @@ static struct kunit_case credit_cases[] = {
 	KUNIT_CASE(hps_credit_received__no_credit),
 	KUNIT_CASE(hps_credit_received__some_left),
 	KUNIT_CASE(hps_credit_received__last),
+	KUNIT_CASE(hps_credit_spent__last),
 	KUNIT_CASE(hps_credit_dry__cases),
 	KUNIT_CASE(hps_credit_tight__half),
 	KUNIT_CASE(hps_credit_due__nothing_owed),

@@ -270,6 +270,100 @@ static void hps_msg_rx_urgent__bad(struct kunit *test)
 	EXPECT_VIOLATION(test, fake, STATE, before);
 }
 
+static void shrink(struct fake_link *fake, u32 size, u32 pads)
+{
+	struct hps_smaller smaller = {
+		.size = cpu_to_be32(size), .pads = cpu_to_be32(pads),
+	};
+
+	fake_message(fake, HPS_MSG_SHRINK, &smaller, sizeof(smaller));
+}
+
+static void hps_msg_rx_shrink__bad(struct kunit *test)
+{
+	static const struct {
+		u32 size;
+		u32 pads;
+	} cases[] = {
+		{ HPS_BUF_MIN - 1, 1 },
+		{ 4097, 1 },
+		{ HPS_BUF_MIN, 0 },
+		{ HPS_BUF_MIN, HPS_PADS_MAX + 1 },
+	};
+	struct fake_link *fake;
+	u64 before;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		fake = fake_link_start(test);
+		fake->link->tx_size = 4096;
+		before = VIOLATIONS(fake, BUFFERS);
+		shrink(fake, cases[i].size, cases[i].pads);
+		EXPECT_VIOLATION(test, fake, BUFFERS, before);
+		KUNIT_EXPECT_EQ(test, fake->link->tx_size, 4096);
+	}
+	/* A second one before the first is answered. */
+	fake = fake_link_start(test);
+	before = VIOLATIONS(fake, BUFFERS);
+	shrink(fake, HPS_BUF_MIN, 100);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	shrink(fake, HPS_BUF_MIN, 1);
+	EXPECT_VIOLATION(test, fake, BUFFERS, before);
+}
+
+/* As many PAD as there are credits for, and the others as more come; DATA waits. */
+static void hps_msg_rx_shrink__answered(struct kunit *test)
+{
+	struct fake_link *fake = fake_link_start(test);
+	struct hps_link *link = fake->link;
+	u32 i;
+
+	link->tx_size = 4096;
+	shrink(fake, HPS_BUF_MIN, 6);
+	KUNIT_EXPECT_EQ(test, link->tx_size, HPS_BUF_MIN);
+	KUNIT_EXPECT_EQ(test, fake->nr_sends, 4);
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_EQ(test, sent(fake, i)->type, HPS_MSG_PAD);
+	KUNIT_EXPECT_EQ(test, link->tx_pads, 2);
+	KUNIT_EXPECT_EQ(test, hps_credit_left(&link->credit), 0);
+	FAKE_EXPECT_POSTED(test, fake);
+	/* One that comes in has them go on. */
+	link->credit.tx_granted += 3;
+	fake_message(fake, HPS_MSG_CREDIT, NULL, 0);
+	KUNIT_EXPECT_EQ(test, link->tx_pads, 0);
+	KUNIT_EXPECT_EQ(test, sent(fake, 5)->type, HPS_MSG_PAD);
+	KUNIT_EXPECT_EQ(test, hps_credit_left(&link->credit), 1);
+}
+
+static void hps_msg_rx_shrink__no_credit(struct kunit *test)
+{
+	struct fake_link *fake = fake_link_start(test);
+	u64 before = VIOLATIONS(fake, OVERRUN);
+
+	fake->link->credit.rx_used = fake->link->credit.rx_told;
+	shrink(fake, HPS_BUF_MIN, 1);
+	EXPECT_VIOLATION(test, fake, OVERRUN, before);
+	KUNIT_EXPECT_EQ(test, fake->link->tx_pads, 0);
+}
+
+static void hps_msg_rx_pad__bad(struct kunit *test)
+{
+	struct fake_link *fake = fake_link_start(test);
+	u64 before = VIOLATIONS(fake, BUFFERS);
+
+	fake_message(fake, HPS_MSG_PAD, NULL, 0);
+	EXPECT_VIOLATION(test, fake, BUFFERS, before);
+	fake = fake_link_start(test);
+	before = VIOLATIONS(fake, OVERRUN);
+	hps_shrink_plan(fake->link);
+	fake->link->shrink->state = HPS_SHRINK_ASKED;
+	fake->link->shrink->pads = 2;
+	fake->link->credit.rx_used = fake->link->credit.rx_told;
+	fake_message(fake, HPS_MSG_PAD, NULL, 0);
+	EXPECT_VIOLATION(test, fake, OVERRUN, before);
+	KUNIT_EXPECT_EQ(test, fake->link->shrink->pads, 2);
+}
+
 /* A header that is not there, of no type, of another length. */
 static void hps_msg_check__length_and_type(struct kunit *test)
 {
@@ -281,12 +375,14 @@ static void hps_msg_check__length_and_type(struct kunit *test)
 	} cases[] = {
 		{ HPS_MSG_CREDIT, 0, -1, HPS_STAT_VIOLATION_LENGTH },
 		{ 0, 0, 0, HPS_STAT_VIOLATION_TYPE },
-		{ HPS_MSG_CANCELACK + 1, 0, 0, HPS_STAT_VIOLATION_TYPE },
+		{ HPS_MSG_PAD + 1, 0, 0, HPS_STAT_VIOLATION_TYPE },
 		{ HPS_MSG_DATA, 0, 0, HPS_STAT_VIOLATION_LENGTH },
 		{ HPS_MSG_DATA, 2, 1, HPS_STAT_VIOLATION_LENGTH },
 		{ HPS_MSG_CREDIT, 1, 1, HPS_STAT_VIOLATION_LENGTH },
 		{ HPS_MSG_BUFFERS, 7, 7, HPS_STAT_VIOLATION_LENGTH },
 		{ HPS_MSG_BUFFERS, 9, 9, HPS_STAT_VIOLATION_LENGTH },
+		{ HPS_MSG_SHRINK, 7, 7, HPS_STAT_VIOLATION_LENGTH },
+		{ HPS_MSG_PAD, 1, 1, HPS_STAT_VIOLATION_LENGTH },
 	};
 	struct fake_link *fake;
 	struct hps_hdr *hdr;
@@ -379,6 +475,10 @@ static struct kunit_case msg_rx_cases[] = {
 	KUNIT_CASE(hps_msg_rx_buffers__bad),
 	KUNIT_CASE(hps_msg_rx_urgent__expected),
 	KUNIT_CASE(hps_msg_rx_urgent__bad),
+	KUNIT_CASE(hps_msg_rx_shrink__bad),
+	KUNIT_CASE(hps_msg_rx_shrink__answered),
+	KUNIT_CASE(hps_msg_rx_shrink__no_credit),
+	KUNIT_CASE(hps_msg_rx_pad__bad),
 	KUNIT_CASE(hps_msg_check__length_and_type),
 	KUNIT_CASE(hps_msg_check__seq),
 	KUNIT_CASE(hps_msg_check__credit),

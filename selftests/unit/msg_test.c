@@ -316,6 +316,50 @@ static void hps_msg_send__no_slot(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->nr_sends, i);
 }
 
+/* PAD and SHRINK leave them as well; and they come before anything of the stream. */
+static void hps_msg_pad__no_slot(struct kunit *test)
+{
+	struct fake_link *fake = fake_link_start(test);
+	struct hps_link *link = fake->link;
+	struct hps_buf *buf = fake_tx(test, &link->conn, 4096, 100);
+	int i;
+
+	link->credit.tx_granted = 64;
+	link->tx_pads = HPS_SQ_SIZE - HPS_CTRL_SLOTS + 2;
+	spin_lock_bh(&link->conn.lock);
+	hps_msg_pad(link);
+	spin_unlock_bh(&link->conn.lock);
+	KUNIT_EXPECT_EQ(test, link->tx_pads, 2);
+	hps_shrink_plan(link);
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_shrink(link)), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, send(fake, buf, 100, -1), -EAGAIN);
+	for (i = 0; i < HPS_CTRL_SLOTS; i++)
+		KUNIT_EXPECT_EQ(test, control(fake), 0);
+	fake_sent_all(fake);
+	KUNIT_EXPECT_EQ(test, link->tx_pads, 0);
+	KUNIT_EXPECT_EQ(test, send(fake, buf, 100, -1), 0);
+}
+
+static void hps_msg_shrink__payload(struct kunit *test)
+{
+	struct fake_link *fake = fake_link_start(test);
+	struct hps_link *link = fake->link;
+
+	hps_shrink_plan(link);
+	link->shrink->size = 2048;
+	link->shrink->pads = 77;
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_shrink(link)), 0);
+	KUNIT_EXPECT_EQ(test, sent(fake, 0)->type, HPS_MSG_SHRINK);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(fake->sends[0].head.smaller.size), 2048);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(fake->sends[0].head.smaller.pads), 77);
+	KUNIT_EXPECT_EQ(test, link->credit.tx_used, 1);
+	link->credit.tx_used = link->credit.tx_granted;
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_shrink(link)), -EAGAIN);
+	link->credit.tx_used--;
+	link->conn.shut = true;
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_shrink(link)), -EAGAIN);
+}
+
 static void hps_msg_send__shut(struct kunit *test)
 {
 	struct fake_link *fake = fake_link_start(test);
@@ -511,6 +555,8 @@ static struct kunit_case msg_cases[] = {
 	KUNIT_CASE(hps_msg_resize__in_time),
 	KUNIT_CASE(hps_msg_send__no_credit),
 	KUNIT_CASE(hps_msg_send__no_slot),
+	KUNIT_CASE(hps_msg_pad__no_slot),
+	KUNIT_CASE(hps_msg_shrink__payload),
 	KUNIT_CASE(hps_msg_send__shut),
 	KUNIT_CASE(hps_msg_urgent__one_at_a_time),
 	KUNIT_CASE(hps_msg_urgent__no_slot),

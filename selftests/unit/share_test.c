@@ -226,6 +226,56 @@ static void hps_share_take__first_of_grown(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic64_read(&hps_share_all.first), 0);
 }
 
+/* What shrinks gets it in any case, and it counts. */
+static void hps_share_take__shrink(struct kunit *test)
+{
+	struct hps_share *alice;
+
+	tune(test, 50);
+	alice = share_of(test, ALICE, &init_net);
+	KUNIT_EXPECT_EQ(test, greedy(alice, HPS_SHARE_FIRST), 4096);
+	KUNIT_EXPECT_TRUE(test, hps_share_take(alice, hps_net(&init_net), 1 << 20,
+					       HPS_SHARE_SHRINK));
+	KUNIT_EXPECT_EQ(test, hps_share_taken(), 5120 << 10);
+	hps_share_give(alice, 2 << 20);
+	KUNIT_EXPECT_EQ(test, greedy(alice, HPS_SHARE_FIRST), 1024);
+	give(alice, 4096);
+	KUNIT_EXPECT_EQ(test, hps_share_taken(), 0);
+}
+
+/* Who is to give back: who has most himself, or everybody. */
+static void hps_share_refused__whose(struct kunit *test)
+{
+	struct hps_share *alice, *pod, *bob;
+	u64 since;
+
+	tune(test, 50);
+	alice = share_of(test, ALICE, &init_net);
+	pod = share_of(test, ALICE, &pods[0]);
+	bob = share_of(test, BOB, &init_net);
+	since = get_jiffies_64() + 1;
+	schedule_timeout_uninterruptible(2);
+	KUNIT_EXPECT_FALSE(test, hps_share_refused(pod, since));
+	KUNIT_EXPECT_EQ(test, greedy(pod, HPS_SHARE_GROW), 1792);
+	KUNIT_EXPECT_TRUE(test, hps_share_refused(pod, since));
+	KUNIT_EXPECT_FALSE(test, hps_share_refused(alice, since));
+	KUNIT_EXPECT_EQ(test, greedy(alice, HPS_SHARE_GROW), 1792);
+	KUNIT_EXPECT_TRUE(test, hps_share_refused(alice, since));
+	KUNIT_EXPECT_FALSE(test, hps_share_refused(bob, since));
+	/* Bob would have more if Alice had less, in whatever namespace. */
+	since = get_jiffies_64() + 1;
+	schedule_timeout_uninterruptible(2);
+	KUNIT_EXPECT_FALSE(test, hps_share_refused(alice, since));
+	KUNIT_EXPECT_EQ(test, greedy(bob, HPS_SHARE_GROW), 1792);
+	KUNIT_EXPECT_TRUE(test, hps_share_refused(alice, since));
+	KUNIT_EXPECT_TRUE(test, hps_share_refused(pod, since));
+	KUNIT_EXPECT_FALSE(test, hps_share_refused(bob, since));
+	give(pod, 1792);
+	give(alice, 1792);
+	give(bob, 1792);
+	KUNIT_EXPECT_EQ(test, hps_share_taken(), 0);
+}
+
 static struct kunit_case share_cases[] = {
 	KUNIT_CASE(hps_share_get__each),
 	KUNIT_CASE(hps_share_get__no_memory),
@@ -235,6 +285,8 @@ static struct kunit_case share_cases[] = {
 	KUNIT_CASE(hps_share_take__namespaces),
 	KUNIT_CASE(hps_share_take__more_taken_than_there_is),
 	KUNIT_CASE(hps_share_take__first_of_grown),
+	KUNIT_CASE(hps_share_take__shrink),
+	KUNIT_CASE(hps_share_refused__whose),
 	{}
 };
 
