@@ -301,12 +301,12 @@ static int hps_connect_locked(struct socket *sock, struct sockaddr *uaddr,
 		return -EINVAL;
 	}
 
-	if (sk->sk_state == TCP_SYN_SENT) {
+	/* It may be established by now, before this had a chance to wait. */
+	if (hps_connect_pending(sk)) {
 		timeo = sock_sndtimeo(sk, flags & O_NONBLOCK);
-		if (!timeo)
-			return err;
 		disconnects = sk->sk_disconnects;
-		timeo = hps_connect_wait(sk, timeo);
+		if (timeo)
+			timeo = hps_connect_wait(sk, timeo);
 		/* What became of it is told to another thread. */
 		if (disconnects != sk->sk_disconnects)
 			return -EPIPE;
