@@ -284,7 +284,8 @@ void hps_sock_reap(struct sock *sk)
  * @conn: the connection, of which there were completions
  *
  * A socket that is far from its limit and has nobody waiting is left to the next
- * call of its program, unless memory was freed: that call may be long in coming.
+ * completion, or call of its program. But not if memory was freed or all is delivered:
+ * they may be long in coming.
  *
  * Context: bottom halves off, hps_conn.lock held.
  */
@@ -292,7 +293,8 @@ void hps_sock_reap_soon(struct sock *sk, const struct hps_conn *conn)
 {
 	struct socket *sock = READ_ONCE(sk->sk_socket);
 
-	if (!atomic_read(&conn->done_mem) &&
+	lockdep_assert_held(&conn->lock);
+	if (conn->tx_unacked && !atomic_read(&conn->done_mem) &&
 	    READ_ONCE(sk->sk_wmem_queued) <= READ_ONCE(sk->sk_sndbuf) / 2 &&
 	    !(sock && test_bit(SOCK_NOSPACE, &sock->flags)))
 		return;

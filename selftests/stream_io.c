@@ -1164,16 +1164,24 @@ static uint32_t meminfo(int fd, int which)
 	return info[which];
 }
 
-/* What was delivered is not charged any more, whether more is sent or not. */
+/*
+ * What was delivered is not charged any more, whether more is sent or not, and whether
+ * its buffer is large enough to be freed or is kept for the next send.
+ */
 TEST_F(io, delivered_is_free)
 {
-	const int64_t end = hps_now() + hps_deadline();
+	static const int sizes[] = { 1, 3000, 60000 };
+	int64_t end;
+	size_t i;
 
-	ASSERT_EQ(60000, hps_push(self->c, 60000, 60000, 1));
-	ASSERT_EQ(60000, hps_pull(self->s, 60000, 60000, 1));
-	while (meminfo(self->c, SK_MEMINFO_WMEM_QUEUED) && hps_now() < end)
-		usleep(2000);
-	EXPECT_EQ(0, meminfo(self->c, SK_MEMINFO_WMEM_QUEUED));
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		ASSERT_EQ(sizes[i], hps_push(self->c, sizes[i], sizes[i], 1));
+		ASSERT_EQ(sizes[i], hps_pull(self->s, sizes[i], sizes[i], 1));
+		end = hps_now() + hps_deadline();
+		while (meminfo(self->c, SK_MEMINFO_WMEM_QUEUED) && hps_now() < end)
+			usleep(2000);
+		EXPECT_EQ(0, meminfo(self->c, SK_MEMINFO_WMEM_QUEUED)) TH_LOG("%d bytes", sizes[i]);
+	}
 }
 
 /* Receives take the memory that is charged for them, whatever SO_RCVBUF is. */
