@@ -40,6 +40,10 @@ static struct fake_link *settled(struct kunit *test, struct sock **sk)
 		fake_sent_all(fake);
 	}
 	KUNIT_EXPECT_EQ(test, window, 16);
+	/* As any message tells the peer of all of them; a CREDIT may have waited for more. */
+	spin_lock_bh(&fake->link->conn.lock);
+	hps_credit_tell(&fake->link->credit);
+	spin_unlock_bh(&fake->link->conn.lock);
 	FAKE_EXPECT_POSTED(test, fake);
 	return fake;
 }

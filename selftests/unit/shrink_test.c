@@ -460,6 +460,8 @@ static void hps_shrink_work__some_unread(struct kunit *test)
 
 	idle(fake, 3600 * HZ);
 	pads = asked(fake);
+	/* Growth, which has a reason then, is to wait for the socket. */
+	lock_sock(sk);
 	fake_data(fake, FAKE_SMALL);
 	fake_data(fake, FAKE_SMALL);
 	pad(fake, pads);
@@ -468,6 +470,8 @@ static void hps_shrink_work__some_unread(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, hps_receives_full(&link->conn));
 	fake_read(fake);
 	fake_read(fake);
+	release_sock(sk);
+	flush_delayed_work(&link->growth.work);
 	idle(fake, 3600 * HZ);
 	pad(fake, asked(fake));
 	expect_first(fake, sk);
