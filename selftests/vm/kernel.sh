@@ -11,7 +11,7 @@
 # prebuilt kernels where there is one of the same version whose configuration has
 # all that our fragments ask for, and are built from linux-source-6.12 otherwise.
 #
-# usage: kernel.sh NAME...	(6.12 6.1 uml smp umlfast fast)
+# usage: kernel.sh NAME...	(6.12 6.1 uml smp umlfast fast kcsan)
 set -eu
 . "$(dirname "$0")/lib.sh"
 
@@ -41,6 +41,7 @@ fragments()
 	umlfast)	echo "$c/uml.config";;
 	smp)		echo "$c/base.config $c/debug.config";;
 	fast)		echo "$c/base.config $c/fast.config";;
+	kcsan)		echo "$c/base.config $c/kcsan.config";;
 	esac
 }
 
@@ -228,7 +229,7 @@ prepare()
 	local dir=$HPSOCK_CACHE/kernel/$1
 	case $1 in
 	6.12|6.1)		locked "kernel-$1" prepare_debian "$1" "$dir";;
-	uml|smp|umlfast|fast)
+	uml|smp|umlfast|fast|kcsan)
 		dir+=-$(stamp "$1")
 		locked "kernel-${dir##*/}" prepare_built "$1" "$dir";;
 	*)			die "no such kernel: $1 (there are: $ALL_KERNELS)";;

@@ -8,7 +8,7 @@ VM=$HPSOCK_TOP/selftests/vm
 PATH=$PATH:/usr/sbin:/sbin
 export HPSOCK_TOP HPSOCK_CACHE VM PATH
 
-ALL_KERNELS='6.12 6.1 uml smp umlfast fast'
+ALL_KERNELS='6.12 6.1 uml smp umlfast fast kcsan'
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 die() { say "$@"; exit 126; }

@@ -17,7 +17,7 @@ slowness()
 {
 	local n=1
 	case $kernel in
-	smp) n=10;;
+	smp|kcsan) n=10;;
 	uml) n=3;;
 	esac
 	echo $((n * ${HPSOCK_SLOW:-1}))
@@ -236,12 +236,14 @@ REPORTS+='|Out of memory|Segfault with no mm|INFO: trying to register non-static
 # long for a packet to find a queue pair that is freed meanwhile: the rxe looks for it
 # under RCU (rxe_pool_get_index), but ib_destroy_qp_user() waits for no grace period.  The iw_cm
 # forgets its copy of a hello that comes for an id that is being destroyed
-# (cm_work_handler); the module makes no such copy.
+# (cm_work_handler); the module makes no such copy.  Of the data races that KCSAN sees,
+# only those count in which a function of the module is one of the two.
 known()
 {
 	[ "$dev" != siw ] || echo 'clock-AF_INET|unreferenced object .*size 32.*48 50 53 31 01'
 	[ "$dev" != rxe ] || echo 'rxe_task.c:[0-9]+ rxe_sched_task.*rxe_udp_encap_recv'
 	[ "$dev" != rxe ] || echo 'slab-use-after-free in rxe_pool_get_index'
+	[ "$kernel" != kcsan ] || echo 'BUG: KCSAN: '
 	[ -z "$expect" ] || echo "$expect"
 }
 
@@ -262,6 +264,9 @@ suspicious()
 			# What the stack still held of calls that are over is marked by "?".
 			gsub(/hps_cm_attempt_work|\? hps_[a-z_]+/, "", ours)
 			sub(/(<\/IRQ>|Allocated by task).*/, "", ours)
+			# Whose calls they were does not matter, but who raced.
+			if (whole ~ /KCSAN: /)
+				sub(/\n.*/, "", ours)
 			if (n && !(known != "" && whole ~ known && ours !~ /hps_/)) {
 				printf "%s", text
 				if (++printed == 10)
