@@ -92,7 +92,7 @@ static u32 hps_cancel_cut(struct hps_conn *conn, bool all)
 static void hps_cancel_end(struct hps_conn *conn, u32 bytes)
 {
 	conn->tx_back += bytes;
-	hps_stat_add(conn->hn, TX_CANCELLED, bytes);
+	hps_stat_add(conn->hn, HPS_STAT_TX_CANCELLED, bytes);
 	WRITE_ONCE(conn->tx_hold, false);
 	hps_wake(&conn->tx_hold);
 }

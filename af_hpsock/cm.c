@@ -351,7 +351,7 @@ static void hps_cm_established(struct hps_link *link,
 		return;
 	if (hps_cm_check_hello(hello, event->param.conn.private_data_len) ||
 	    hello->type != hps_cm_type(link)) {
-		hps_stat_inc(link->conn.hn, VIOLATION_HELLO);
+		hps_stat_inc(link->conn.hn, HPS_STAT_VIOLATION_HELLO);
 		hps_cm_fail(link, -EPROTO);
 		return;
 	}
@@ -377,7 +377,7 @@ static void hps_cm_disconnected(struct hps_link *link,
 	    !rdma_protocol_iwarp(link->id->device, link->id->port_num))
 		hps_msg_established(link);
 	if (conn->state != TCP_CLOSE)
-		hps_stat_inc(conn->hn, RESET_RCVD);
+		hps_stat_inc(conn->hn, HPS_STAT_RESET_RCVD);
 	hps_conn_shut(conn, 0);
 	spin_unlock_bh(&conn->lock);
 }

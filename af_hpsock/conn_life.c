@@ -82,7 +82,7 @@ static void hps_conn_orphan_timer(struct timer_list *t)
 	if (timer_pending(&conn->orphan_timer) || conn->shut)
 		goto unlock;
 	if (!conn->resetting)
-		hps_stat_inc(conn->hn, ORPHAN_TIMEOUT);
+		hps_stat_inc(conn->hn, HPS_STAT_ORPHAN_TIMEOUT);
 	hps_conn_shut(conn, conn->resetting ? conn->err : ETIMEDOUT);
 unlock:
 	spin_unlock(&conn->lock);
@@ -249,7 +249,7 @@ static void hps_conn_count_orphan(struct hps_conn *conn)
 		return;
 	}
 	if (!conn->shut)
-		hps_stat_inc(conn->hn, ORPHAN_OVERFLOW);
+		hps_stat_inc(conn->hn, HPS_STAT_ORPHAN_OVERFLOW);
 	hps_conn_shut(conn, ECONNRESET);
 }
 
@@ -297,7 +297,7 @@ void hps_conn_drop(struct hps_conn *conn)
 	conn->listener = NULL;
 	conn->orphan = true;
 	if (!conn->shut)
-		hps_stat_inc(conn->hn, RESET_SENT);
+		hps_stat_inc(conn->hn, HPS_STAT_RESET_SENT);
 	hps_conn_reset(conn, 0);
 	spin_unlock_bh(&conn->lock);
 	if (sk)
@@ -328,7 +328,7 @@ void hps_conn_established(struct hps_conn *conn)
 	conn->rx_last = jiffies;
 	hps_conn_disarm(conn, &conn->opening_timer);
 	if (conn->listener) {
-		hps_stat_inc(conn->hn, ACCEPT);
+		hps_stat_inc(conn->hn, HPS_STAT_ACCEPT);
 		conn->confirmed = true;
 		defer = READ_ONCE(hps_sk(conn->listener)->defer_accept);
 		conn->deferred = defer;
@@ -338,7 +338,7 @@ void hps_conn_established(struct hps_conn *conn)
 		else
 			hps_queue_ready(conn);
 	} else if (sk) {
-		hps_stat_inc(conn->hn, CONNECT);
+		hps_stat_inc(conn->hn, HPS_STAT_CONNECT);
 		hps_port_rename(sk, &conn->local);
 		hps_probe_arm(conn);
 	}
@@ -355,7 +355,7 @@ void hps_conn_report(struct hps_conn *conn)
 	lockdep_assert_held(&conn->lock);
 	conn->reported = true;
 	if (conn->state == TCP_SYN_SENT)
-		hps_stat_inc(conn->hn, CONNECT_FAILED);
+		hps_stat_inc(conn->hn, HPS_STAT_CONNECT_FAILED);
 	if (conn->err)
 		WRITE_ONCE(sk->sk_err, conn->err);
 	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);

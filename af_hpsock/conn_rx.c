@@ -84,7 +84,7 @@ int hps_conn_rx_data(struct hps_conn *conn, struct hps_buf *buf, bool tight,
 	}
 	if (hps_conn_deaf(conn) && !conn->resetting) {
 		/* Nobody will read this, and the peer should know: as TCP. */
-		hps_stat_inc(conn->hn, ABORT_ON_DATA);
+		hps_stat_inc(conn->hn, HPS_STAT_ABORT_ON_DATA);
 		if (conn->orphan) {
 			hps_conn_reset(conn, ECONNRESET);
 		} else {

@@ -140,7 +140,7 @@ static void hps_device_remove(struct ib_device *ibdev, void *client_data)
 	while ((link = hps_device_pop(dev))) {
 		spin_lock_bh(&link->conn.lock);
 		if (!link->conn.shut) {
-			hps_stat_inc(link->conn.hn, DEVICE_REMOVED);
+			hps_stat_inc(link->conn.hn, HPS_STAT_DEVICE_REMOVED);
 			hps_conn_shut(&link->conn, ENETDOWN);
 		}
 		spin_unlock_bh(&link->conn.lock);

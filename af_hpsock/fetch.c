@@ -155,7 +155,7 @@ static int hps_fetch_local(struct sock *sk, struct hps_conn *conn,
 		return n;
 	}
 	hps_sk(sk)->rx_charged += size;
-	hps_stat_add(conn->hn, RX_FETCHED, n);
+	hps_stat_add(conn->hn, HPS_STAT_RX_FETCHED, n);
 	hps_fetch_insert(conn, local, buf, n);
 	return 0;
 }
@@ -187,7 +187,7 @@ static void hps_fetch_give_back(struct hps_conn *conn)
 	atomic_sub(bytes, &conn->rx_avail);
 	conn->rx_bytes -= bytes;
 	conn->rx_cancel = 0;
-	hps_stat_add(conn->hn, RX_CANCELLED, bytes);
+	hps_stat_add(conn->hn, HPS_STAT_RX_CANCELLED, bytes);
 	conn->ops->cancelled(conn, done);
 	/* An urgent byte that was announced is always behind what is taken back. */
 	if (conn->rx_urgent && conn->rx_urgent_at >= conn->rx_bytes)
@@ -234,7 +234,7 @@ ssize_t hps_fetch(struct sock *sk, struct hps_conn *conn, struct hps_buf *buf,
 	n = hps_fetch_read(sk, conn, buf, r, &sink);
 	r->unpin(r, &sink, max(n, 0));
 	if (n > 0)
-		hps_stat_add(conn->hn, RX_PLACED, n);
+		hps_stat_add(conn->hn, HPS_STAT_RX_PLACED, n);
 	return n;
 }
 

@@ -68,7 +68,7 @@ void hps_lent_went(struct hps_conn *conn, bool well)
 	conn->lend_pause = clamp_t(u32, conn->lend_pause * HPS_LENT_PAUSE_FACTOR,
 				   HPS_LENT_PAUSE, HPS_LENT_PAUSE_MAX);
 	WRITE_ONCE(conn->lend_skip, conn->lend_pause);
-	hps_stat_inc(conn->hn, LENT_PAUSE);
+	hps_stat_inc(conn->hn, HPS_STAT_LENT_PAUSE);
 unlock:
 	spin_unlock_bh(&conn->lock);
 }
@@ -100,8 +100,8 @@ static void hps_lent_work(struct work_struct *work)
 	struct hps_released res;
 
 	hps_protect_release(lent->hold, &res);
-	hps_stat_add(lent->conn->hn, LENT_EARLY, res.early);
-	hps_stat_add(lent->conn->hn, LENT_RESTORED, res.restored);
+	hps_stat_add(lent->conn->hn, HPS_STAT_LENT_EARLY, res.early);
+	hps_stat_add(lent->conn->hn, HPS_STAT_LENT_RESTORED, res.restored);
 	hps_lent_went(lent->conn, res.early <= lent->nr / HPS_LENT_EARLY);
 	hps_lent_free(lent);
 }
@@ -242,7 +242,7 @@ struct hps_lent *hps_lent_get(struct sock *sk, struct hps_conn *conn,
 	lent->uarg = uarg;
 	lent->waited = !promised && mode == HPSOCK_ZCOPY_WAIT;
 	if (!promised && mm_account_pinned_pages(&lent->locked, len)) {
-		hps_stat_inc(conn->hn, LEND_MEMLOCK);
+		hps_stat_inc(conn->hn, HPS_STAT_LEND_MEMLOCK);
 	} else if (promised || lent->waited) {
 		lent->len = hps_lent_take(lent, iter, len);
 	} else {

@@ -50,17 +50,17 @@ void hps_msg_error(struct hps_link *link, const struct ib_wc *wc)
 		if (!link->established)
 			return;
 		if (conn->state != TCP_CLOSE)
-			hps_stat_inc(conn->hn, RESET_RCVD);
+			hps_stat_inc(conn->hn, HPS_STAT_RESET_RCVD);
 		break;
 	case IB_WC_RETRY_EXC_ERR:
-		hps_stat_inc(conn->hn, RETRY_EXCEEDED);
+		hps_stat_inc(conn->hn, HPS_STAT_RETRY_EXCEEDED);
 		err = ETIMEDOUT;
 		break;
 	case IB_WC_RNR_RETRY_EXC_ERR:
-		hps_stat_inc(conn->hn, RNR_EXCEEDED);
+		hps_stat_inc(conn->hn, HPS_STAT_RNR_EXCEEDED);
 		break;
 	default:
-		hps_stat_inc(conn->hn, WC_ERROR);
+		hps_stat_inc(conn->hn, HPS_STAT_WC_ERROR);
 		break;
 	}
 	hps_conn_shut(conn, err);
@@ -162,7 +162,7 @@ static int hps_msg_post_wr(struct hps_link *link, struct ib_send_wr *wr,
 	wr->wr_cqe = &slot->cqe;
 	err = ib_post_send(link->id->qp, wr, NULL);
 	if (err) {
-		hps_stat_inc(link->conn.hn, WC_ERROR);
+		hps_stat_inc(link->conn.hn, HPS_STAT_WC_ERROR);
 		hps_conn_shut(&link->conn, 0);
 		return err;
 	}
@@ -389,7 +389,7 @@ static bool hps_msg_may_send(struct hps_link *link, u32 slots)
 	if (!link->stalled) {
 		link->stalled = true;
 		link->stalls++;
-		hps_stat_inc(link->conn.hn, CREDIT_STALL);
+		hps_stat_inc(link->conn.hn, HPS_STAT_CREDIT_STALL);
 	}
 	return false;
 }
@@ -399,8 +399,8 @@ static void hps_msg_sending(struct hps_link *link, u32 len)
 {
 	link->stalled = false;
 	link->credit.tx_used++;
-	hps_stat_inc(link->conn.hn, TX_MSGS);
-	hps_stat_add(link->conn.hn, TX_BYTES, len);
+	hps_stat_inc(link->conn.hn, HPS_STAT_TX_MSGS);
+	hps_stat_add(link->conn.hn, HPS_STAT_TX_BYTES, len);
 	if (link->unsignaled && !timer_pending(&link->ask_timer)) {
 		mod_timer(&link->ask_timer, jiffies + HPS_ASK_DELAY);
 		hps_conn_get(&link->conn);
@@ -430,7 +430,7 @@ int hps_msg_send(struct hps_conn *conn, struct hps_buf *buf, u32 len,
 		return err;
 	hps_msg_sending(link, len);
 	if (buf->gather)
-		hps_stat_add(conn->hn, TX_GATHERED, len);
+		hps_stat_add(conn->hn, HPS_STAT_TX_GATHERED, len);
 	return 0;
 }
 
@@ -488,7 +488,7 @@ int hps_msg_offer(struct hps_conn *conn, struct hps_buf *buf)
 	list_add_tail(&source->node, &link->tx_sources);
 	link->tx_offers++;
 	hps_msg_sending(link, buf->size);
-	hps_stat_add(conn->hn, TX_LENT, buf->size);
+	hps_stat_add(conn->hn, HPS_STAT_TX_LENT, buf->size);
 	return 0;
 }
 
@@ -686,9 +686,9 @@ static void hps_msg_send_credit(struct hps_link *link)
 
 	if (hps_msg_control(link, HPS_MSG_CREDIT))
 		return;
-	hps_stat_inc(link->conn.hn, CREDIT_TX);
+	hps_stat_inc(link->conn.hn, HPS_STAT_CREDIT_TX);
 	if (urgent)
-		hps_stat_inc(link->conn.hn, CREDIT_URGENT);
+		hps_stat_inc(link->conn.hn, HPS_STAT_CREDIT_URGENT);
 }
 
 /* Who has sent FIN has no use for more, but for PAD. */

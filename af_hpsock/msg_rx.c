@@ -22,13 +22,11 @@
 #include "stream.h"
 
 /* The peer broke the protocol: end this connection, and say how. */
-#define hps_msg_violation(link, what)					\
-do {									\
-	struct hps_link *__link = (link);				\
-									\
-	hps_stat_inc(__link->conn.hn, VIOLATION_##what);		\
-	hps_conn_shut(&__link->conn, EPROTO);				\
-} while (0)
+static void hps_msg_violation(struct hps_link *link, enum hps_stat stat)
+{
+	hps_stat_inc(link->conn.hn, stat);
+	hps_conn_shut(&link->conn, EPROTO);
+}
 
 /* Between SRCCANCEL and our CANCELACK? */
 static bool hps_msg_cancelling(const struct hps_link *link)
@@ -43,15 +41,15 @@ static bool hps_msg_rx_stream(struct hps_link *link, struct hps_buf *buf,
 	struct hps_conn *conn = &link->conn;
 
 	if (hps_credit_received(&link->credit)) {
-		hps_msg_violation(link, OVERRUN);
+		hps_msg_violation(link, HPS_STAT_VIOLATION_OVERRUN);
 		return false;
 	}
 	if (hps_msg_cancelling(link)) {
-		hps_msg_violation(link, SOURCE);
+		hps_msg_violation(link, HPS_STAT_VIOLATION_SOURCE);
 		return false;
 	}
-	hps_stat_inc(conn->hn, RX_MSGS);
-	hps_stat_add(conn->hn, RX_BYTES, end - start);
+	hps_stat_inc(conn->hn, HPS_STAT_RX_MSGS);
+	hps_stat_add(conn->hn, HPS_STAT_RX_BYTES, end - start);
 	hps_receives_hold(link, buf);
 	buf->start = start;
 	buf->end = end;
@@ -59,7 +57,7 @@ static bool hps_msg_rx_stream(struct hps_link *link, struct hps_buf *buf,
 			      urgent))
 		return true;
 	hps_receives_hold_more(&link->receives, -1);
-	hps_msg_violation(link, STATE);
+	hps_msg_violation(link, HPS_STAT_VIOLATION_STATE);
 	return false;
 }
 
@@ -72,7 +70,7 @@ static bool hps_msg_rx_data(struct hps_link *link, struct hps_buf *buf)
 	if (hdr->flags & HPS_FLAG_URGENT) {
 		urgent = be16_to_cpu(hdr->urgent);
 		if (urgent >= len) {
-			hps_msg_violation(link, URGENT);
+			hps_msg_violation(link, HPS_STAT_VIOLATION_URGENT);
 			return false;
 		}
 	}
@@ -86,7 +84,7 @@ static bool hps_msg_rx_srcavail(struct hps_link *link, struct hps_buf *buf)
 	u32 len = be32_to_cpu(src->len);
 
 	if (!link->reads || !len || len > HPS_SOURCE_MAX || addr + len < addr) {
-		hps_msg_violation(link, SOURCE);
+		hps_msg_violation(link, HPS_STAT_VIOLATION_SOURCE);
 		return false;
 	}
 	buf->remote = true;
@@ -123,7 +121,7 @@ static bool hps_msg_rx_readdone(struct hps_link *link, struct hps_buf *buf)
 	const struct hps_readdone *read = buf->data + sizeof(struct hps_hdr);
 
 	if (hps_msg_rx_read(link, be32_to_cpu(read->total)))
-		hps_msg_violation(link, SOURCE);
+		hps_msg_violation(link, HPS_STAT_VIOLATION_SOURCE);
 	else
 		hps_conn_tx_advanced(&link->conn);
 	return false;
@@ -136,12 +134,12 @@ static bool hps_msg_rx_srccancel(struct hps_link *link, struct hps_buf *buf)
 	struct hps_conn *conn = &link->conn;
 
 	if (conn->fin_rcvd || conn->records) {
-		hps_msg_violation(link, STATE);
+		hps_msg_violation(link, HPS_STAT_VIOLATION_STATE);
 		return false;
 	}
 	/* One at a time. */
 	if (!cancel->count || !link->reads || hps_msg_cancelling(link)) {
-		hps_msg_violation(link, SOURCE);
+		hps_msg_violation(link, HPS_STAT_VIOLATION_SOURCE);
 		return false;
 	}
 	conn->rx_cancel = be32_to_cpu(cancel->count);
@@ -154,7 +152,7 @@ static bool hps_msg_rx_cancelack(struct hps_link *link, struct hps_buf *buf)
 	const struct hps_cancelack *ack = buf->data + sizeof(struct hps_hdr);
 
 	if (hps_cancel_acked(link, be32_to_cpu(ack->done)))
-		hps_msg_violation(link, SOURCE);
+		hps_msg_violation(link, HPS_STAT_VIOLATION_SOURCE);
 	else
 		hps_conn_tx_advanced(&link->conn);
 	return false;
@@ -168,14 +166,14 @@ static bool hps_msg_rx_credit(struct hps_link *link, struct hps_buf *buf)
 static bool hps_msg_rx_fin(struct hps_link *link, struct hps_buf *buf)
 {
 	if (hps_msg_cancelling(link) || hps_conn_rx_fin(&link->conn))
-		hps_msg_violation(link, STATE);
+		hps_msg_violation(link, HPS_STAT_VIOLATION_STATE);
 	return false;
 }
 
 static bool hps_msg_rx_finack(struct hps_link *link, struct hps_buf *buf)
 {
 	if (hps_conn_rx_finack(&link->conn))
-		hps_msg_violation(link, STATE);
+		hps_msg_violation(link, HPS_STAT_VIOLATION_STATE);
 	return false;
 }
 
@@ -187,7 +185,7 @@ static bool hps_msg_rx_buffers(struct hps_link *link, struct hps_buf *buf)
 	/* One step at a time. */
 	if (size < HPS_BUF_MIN || size > HPS_BUF_MAX ||
 	    link->tx_resize) {
-		hps_msg_violation(link, BUFFERS);
+		hps_msg_violation(link, HPS_STAT_VIOLATION_BUFFERS);
 		return false;
 	}
 	link->tx_size = size;
@@ -204,7 +202,7 @@ static bool hps_msg_spent(struct hps_link *link)
 {
 	if (!hps_credit_spent(&link->credit))
 		return true;
-	hps_msg_violation(link, OVERRUN);
+	hps_msg_violation(link, HPS_STAT_VIOLATION_OVERRUN);
 	return false;
 }
 
@@ -218,7 +216,7 @@ static bool hps_msg_rx_shrink(struct hps_link *link, struct hps_buf *buf)
 	/* One at a time; never larger, which would be true only from some message on. */
 	if (size < HPS_BUF_MIN || size > link->tx_size || !pads ||
 	    pads > HPS_PADS_MAX || link->tx_pads) {
-		hps_msg_violation(link, BUFFERS);
+		hps_msg_violation(link, HPS_STAT_VIOLATION_BUFFERS);
 		return false;
 	}
 	link->tx_size = size;
@@ -233,7 +231,7 @@ static bool hps_msg_rx_pad(struct hps_link *link, struct hps_buf *buf)
 	if (!hps_msg_spent(link))
 		return false;
 	if (hps_receives_padded(link)) {
-		hps_msg_violation(link, BUFFERS);
+		hps_msg_violation(link, HPS_STAT_VIOLATION_BUFFERS);
 		return false;
 	}
 	hps_receives_spent(link, buf);
@@ -248,12 +246,12 @@ static bool hps_msg_rx_urgent(struct hps_link *link, struct hps_buf *buf)
 
 	/* One at a time. */
 	if (ahead > INT_MAX || link->rx_urgents != link->rx_heard) {
-		hps_msg_violation(link, URGENT);
+		hps_msg_violation(link, HPS_STAT_VIOLATION_URGENT);
 		return false;
 	}
 	link->rx_urgents = !link->rx_urgents;
 	if (hps_conn_rx_urgent(&link->conn, ahead))
-		hps_msg_violation(link, STATE);
+		hps_msg_violation(link, HPS_STAT_VIOLATION_STATE);
 	return false;
 }
 
@@ -302,32 +300,32 @@ static bool hps_msg_check(struct hps_link *link, const struct hps_buf *buf)
 	u32 payload;
 
 	if (buf->end < sizeof(*hdr)) {
-		hps_msg_violation(link, LENGTH);
+		hps_msg_violation(link, HPS_STAT_VIOLATION_LENGTH);
 		return false;
 	}
 	if (hdr->type >= ARRAY_SIZE(hps_msg_types) ||
 	    !hps_msg_types[hdr->type].rx) {
-		hps_msg_violation(link, TYPE);
+		hps_msg_violation(link, HPS_STAT_VIOLATION_TYPE);
 		return false;
 	}
 	payload = buf->end - sizeof(*hdr);
 	if (be32_to_cpu(hdr->len) != payload ||
 	    payload < hps_msg_types[hdr->type].min ||
 	    payload > hps_msg_types[hdr->type].max) {
-		hps_msg_violation(link, LENGTH);
+		hps_msg_violation(link, HPS_STAT_VIOLATION_LENGTH);
 		return false;
 	}
 	if (be32_to_cpu(hdr->seq) != link->rx_seq) {
-		hps_msg_violation(link, SEQ);
+		hps_msg_violation(link, HPS_STAT_VIOLATION_SEQ);
 		return false;
 	}
 	link->rx_seq++;
 	if (hps_credit_granted(&link->credit, be32_to_cpu(hdr->credit))) {
-		hps_msg_violation(link, CREDIT);
+		hps_msg_violation(link, HPS_STAT_VIOLATION_CREDIT);
 		return false;
 	}
 	if (!hps_msg_heard(link, hdr)) {
-		hps_msg_violation(link, URGENT);
+		hps_msg_violation(link, HPS_STAT_VIOLATION_URGENT);
 		return false;
 	}
 	return true;
@@ -383,7 +381,7 @@ static void hps_msg_rx_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (link->established)
 		hps_msg_rx(link, buf);
 	else if (!conn->shut)
-		hps_msg_violation(link, STATE);
+		hps_msg_violation(link, HPS_STAT_VIOLATION_STATE);
 unlock:
 	spin_unlock_bh(&conn->lock);
 }

@@ -76,48 +76,48 @@ static const struct kernel_param_ops hps_choice_ops = {
 };
 
 /*
- * A tunable of the module: variable hps_@name, shown as @name. The checkers of
+ * A tunable of the module: the variable @var, shown as @name. The checkers of
  * linux/moduleparam.h insist on a variable per parameter; the range is ours.
  */
-#define HPS_TUNABLE(name, default, low, high, mode, text)		\
-	unsigned int hps_##name = (default);				\
+#define HPS_TUNABLE(var, name, default, low, high, mode, text)		\
+	unsigned int var = (default);					\
 	static const struct hps_range hps_range_##name = {		\
-		.value = &hps_##name, .min = (low), .max = (high),	\
+		.value = &var, .min = (low), .max = (high),		\
 	};								\
 	module_param_cb(name, &hps_range_ops, (void *)&hps_range_##name, mode); \
 	MODULE_PARM_DESC(name, text " (" #low ".." #high ", default " #default ")")
 
 /* As HPS_TUNABLE(), of values that have names, in the order of @list. */
-#define HPS_CHOICE(name, list, mode, text)				\
-	static unsigned int hps_##name;					\
+#define HPS_CHOICE(var, name, list, mode, text)				\
+	static unsigned int var;					\
 	static const struct hps_range hps_range_##name = {		\
-		.value = &hps_##name, .max = ARRAY_SIZE(list) - 1,	\
+		.value = &var, .max = ARRAY_SIZE(list) - 1,		\
 		.names = (list),					\
 	};								\
 	module_param_cb(name, &hps_choice_ops, (void *)&hps_range_##name, mode); \
 	MODULE_PARM_DESC(name, text)
 
-HPS_TUNABLE(family, AF_HPSOCK, 1, 45, 0444,
+HPS_TUNABLE(hps_family, family, AF_HPSOCK, 1, 45, 0444,
 	    "number of the socket family");
-HPS_TUNABLE(netns_enabled, 0, 0, 1, 0644,
+HPS_TUNABLE(hps_netns_enabled, netns_enabled, 0, 0, 1, 0644,
 	    "1: the family is enabled in new network namespaces, 0: in the initial one alone");
-HPS_TUNABLE(service_port, 327, 1, 1023, 0444,
+HPS_TUNABLE(hps_service_port, service_port, 327, 1, 1023, 0444,
 	    "rdma_cm port on which a host with listening sockets is reached");
-HPS_TUNABLE(service_backlog, 1024, 1, 65535, 0644,
+HPS_TUNABLE(hps_service_backlog, service_backlog, 1024, 1, 65535, 0644,
 	    "requests that an iWARP device keeps for the module, from the next first listen() on");
-static HPS_TUNABLE(buf_first, 1024, 1024, 65536, 0644,
+static HPS_TUNABLE(hps_buf_first, buf_first, 1024, 1024, 65536, 0644,
 	    "bytes of a receive buffer to begin with, header included");
-static HPS_TUNABLE(buf_size, 65536, 1024, 65536, 0644,
+static HPS_TUNABLE(hps_buf_size, buf_size, 65536, 1024, 65536, 0644,
 	    "bytes that receive buffers may grow to");
-static HPS_TUNABLE(window, 32, 2, 1024, 0644,
+static HPS_TUNABLE(hps_window, window, 32, 2, 1024, 0644,
 	    "credits a connection may grow to");
-static HPS_TUNABLE(quota, 3, 2, 1024, 0644,
+static HPS_TUNABLE(hps_quota, quota, 3, 2, 1024, 0644,
 	    "credits a connection starts with");
-static HPS_TUNABLE(inline_max, 64, 0, 256, 0644,
+static HPS_TUNABLE(hps_inline_max, inline_max, 64, 0, 256, 0644,
 	    "bytes of payload that are sent inline, where the device can");
-static HPS_TUNABLE(gather_min, 4096, 1, 1048576, 0644,
+static HPS_TUNABLE(hps_gather_min, gather_min, 4096, 1, 1048576, 0644,
 		   "bytes from which on pages are sent from where they are");
-static HPS_TUNABLE(signal_every, 8, 1, 64, 0644,
+static HPS_TUNABLE(hps_signal_every, signal_every, 8, 1, 64, 0644,
 	    "ask for a completion every so many sends");
 static const char * const hps_zcopy_names[] = {
 	[HPSOCK_ZCOPY_AUTO] = "auto",
@@ -126,27 +126,27 @@ static const char * const hps_zcopy_names[] = {
 	[HPSOCK_ZCOPY_WAIT] = "wait",
 };
 
-HPS_CHOICE(zcopy, hps_zcopy_names, 0644,
+HPS_CHOICE(hps_zcopy, zcopy, hps_zcopy_names, 0644,
 	   "how a send of many bytes goes: auto, off, protect, wait (default auto)");
-static HPS_TUNABLE(zcopy_threshold, 131072, 4096, 1048576, 0644,
+static HPS_TUNABLE(hps_zcopy_threshold, zcopy_threshold, 131072, 4096, 1048576, 0644,
 		   "bytes from which on a send is read by the peer where it is");
-static HPS_TUNABLE(zcopy_outstanding, 8, 1, 64, 0644,
+static HPS_TUNABLE(hps_zcopy_outstanding, zcopy_outstanding, 8, 1, 64, 0644,
 		   "sends that are offered to the peer at a time");
-HPS_TUNABLE(mem_max_kb, 1048576, 1024, 1073741824, 0644,
+HPS_TUNABLE(hps_mem_max_kb, mem_max_kb, 1048576, 1024, 1073741824, 0644,
 	    "receive buffers of all connections together, KiB");
-HPS_TUNABLE(mem_share, 50, 1, 100, 0644,
+HPS_TUNABLE(hps_mem_share, mem_share, 50, 1, 100, 0644,
 	    "percent of mem_max_kb, or of what others left of it, for the connections of one user");
-HPS_TUNABLE(shrink_after, 10, 1, 86400, 0644,
+HPS_TUNABLE(hps_shrink_after, shrink_after, 10, 1, 86400, 0644,
 	    "seconds without data after which a connection gives back receives that it has grown by");
-HPS_TUNABLE(fin_timeout, 60, 1, 3600, 0644,
+HPS_TUNABLE(hps_fin_timeout, fin_timeout, 60, 1, 3600, 0644,
 	    "seconds a closed socket waits for the peer's close");
-HPS_TUNABLE(orphan_timeout, 180, 1, 86400, 0644,
+HPS_TUNABLE(hps_orphan_timeout, orphan_timeout, 180, 1, 86400, 0644,
 	    "seconds without progress after which a closed socket gives up");
-HPS_TUNABLE(orphan_max, 4096, 0, 1048576, 0644,
+HPS_TUNABLE(hps_orphan_max, orphan_max, 4096, 0, 1048576, 0644,
 	    "closed sockets of a namespace that may still have something to deliver");
-HPS_TUNABLE(zcopy_protect, 1, 0, 1, 0644,
+HPS_TUNABLE(hps_zcopy_protect, zcopy_protect, 1, 0, 1, 0644,
 	    "1: pages of a program may be protected while they are sent, 0: they never are");
-HPS_TUNABLE(protect_max_kb, 262144, 0, 1073741824, 0644,
+HPS_TUNABLE(hps_protect_max_kb, protect_max_kb, 262144, 0, 1073741824, 0644,
 	    "memory protected for all connections together, KiB");
 
 static const struct hps_range *const hps_tunes[HPS_TUNE_NUM] = {

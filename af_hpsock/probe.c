@@ -128,14 +128,14 @@ static long hps_probe_act(struct hps_conn *conn)
 	unsigned long deadline = hps_probe_deadline(conn), wait = LONG_MAX;
 
 	if (deadline && !hps_probe_left(deadline)) {
-		hps_stat_inc(conn->hn, PEER_TIMEOUT);
+		hps_stat_inc(conn->hn, HPS_STAT_PEER_TIMEOUT);
 		hps_conn_shut(conn, ETIMEDOUT);
 		return -1;
 	}
 	if (patience && !hps_probe_left(conn->heard + patience)) {
 		/* What is under way is acknowledged by the peer as a probe would be. */
 		if (conn->ops->tx_idle(conn)) {
-			hps_stat_inc(conn->hn, PROBE);
+			hps_stat_inc(conn->hn, HPS_STAT_PROBE);
 			conn->ops->probe(conn);
 		}
 		wait = patience;

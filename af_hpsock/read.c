@@ -136,7 +136,7 @@ static int hps_read_post(struct hps_reads *reads)
 static void hps_read_stalled(struct hps_link *link)
 {
 	spin_lock_bh(&link->conn.lock);
-	hps_stat_inc(link->conn.hn, READ_STALLED);
+	hps_stat_inc(link->conn.hn, HPS_STAT_READ_STALLED);
 	hps_conn_shut(&link->conn, ETIMEDOUT);
 	spin_unlock_bh(&link->conn.lock);
 }

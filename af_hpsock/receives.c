@@ -116,7 +116,7 @@ static int hps_receives_post(struct hps_link *link, struct hps_buf *buf)
 	if (!err) {
 		link->receives.posted++;
 	} else {
-		hps_stat_inc(link->conn.hn, WC_ERROR);
+		hps_stat_inc(link->conn.hn, HPS_STAT_WC_ERROR);
 		hps_conn_shut(&link->conn, 0);
 	}
 	return err;
@@ -518,7 +518,7 @@ static bool hps_receives_apply(struct hps_link *link, u32 size, u32 window,
 	}
 	hps_receives_set_window(link, window);
 	hps_receives_take(link, list);
-	hps_stat_inc(link->conn.hn, WINDOW_GROWN);
+	hps_stat_inc(link->conn.hn, HPS_STAT_WINDOW_GROWN);
 	hps_receives_fill(link, NULL);
 	return true;
 }
@@ -616,7 +616,7 @@ static void hps_receives_shrunk(struct hps_link *link)
 {
 	hps_shrink_set(link->shrink, HPS_SHRINK_REST);
 	hps_receives_trim(link);
-	hps_stat_inc(link->conn.hn, WINDOW_SHRUNK);
+	hps_stat_inc(link->conn.hn, HPS_STAT_WINDOW_SHRUNK);
 	if (link->receives.held && !link->conn.fin_rcvd && hps_credit_dry(&link->credit))
 		WRITE_ONCE(link->credit.dry, true);
 	hps_receives_plan_growth(link);

@@ -309,13 +309,13 @@ static void hps_recv_spin(struct sock *sk)
 		if (sk_busy_loop_timeout(sk, start) || need_resched() ||
 		    signal_pending(current)) {
 			WRITE_ONCE(hsk->spin_missed, missed + 1);
-			hps_stat_inc(hps_net(sock_net(sk)), SPIN_MISSED);
+			hps_stat_inc(hps_net(sock_net(sk)), HPS_STAT_SPIN_MISSED);
 			return;
 		}
 		cpu_relax();
 	}
 	WRITE_ONCE(hsk->spin_missed, 0);
-	hps_stat_inc(hps_net(sock_net(sk)), SPIN_HIT);
+	hps_stat_inc(hps_net(sock_net(sk)), HPS_STAT_SPIN_HIT);
 }
 
 /**

@@ -224,11 +224,11 @@ static void hps_share_refuse(struct hps_share *share, struct hps_net *hn)
 {
 	atomic64_set(&share->refused, get_jiffies_64());
 	if (!share->of)
-		hps_stat_inc(hn, MEM_REFUSED_ALL);
+		hps_stat_inc(hn, HPS_STAT_MEM_REFUSED_ALL);
 	else if (!share->net)
-		hps_stat_inc(hn, MEM_REFUSED_USER);
+		hps_stat_inc(hn, HPS_STAT_MEM_REFUSED_USER);
 	else
-		hps_stat_inc(hn, MEM_REFUSED_NETNS);
+		hps_stat_inc(hn, HPS_STAT_MEM_REFUSED_NETNS);
 }
 
 static void hps_share_add(struct hps_share *share, s64 bytes, s64 first)

@@ -76,12 +76,12 @@ struct hps_stats {
 };
 
 #define hps_stat_add(hn, stat, n) \
-	this_cpu_add((hn)->stats->count[HPS_STAT_##stat], (n))
+	this_cpu_add((hn)->stats->count[stat], (n))
 #define hps_stat_inc(hn, stat)	hps_stat_add(hn, stat, 1)
 
 #define hps_stat_refused(hn, why)					\
 do {									\
-	hps_stat_inc(hn, LEND_REFUSED);					\
+	hps_stat_inc(hn, HPS_STAT_LEND_REFUSED);					\
 	this_cpu_inc((hn)->stats->refused[why]);			\
 } while (0)
 

@@ -138,7 +138,7 @@ static void hps_wait_cancel(struct hps_conn *conn)
 	if (!wait_var_event_timeout(&conn->tx_hold, !READ_ONCE(conn->tx_hold),
 				    HPS_WAIT_ANSWER)) {
 		spin_lock_bh(&conn->lock);
-		hps_stat_inc(conn->hn, READ_STALLED);
+		hps_stat_inc(conn->hn, HPS_STAT_READ_STALLED);
 		hps_conn_shut(conn, ETIMEDOUT);
 		spin_unlock_bh(&conn->lock);
 	}
