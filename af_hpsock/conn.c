@@ -16,6 +16,30 @@
  *   (hps_conn_orphan()). In between it goes on without the other: an orphan
  *   delivers what was sent, an ended connection can still be read.
  *
+ * How it ends, in words
+ *
+ *   finished   both ends have sent FIN and heard that the other has it
+ *   shut       hps_conn_shut(): nothing is sent, granted or offered any more, and the
+ *              transport's teardown begins; a reset to a peer that has not finished
+ *   reset      hps_conn_reset(): shut when what the program had sent is delivered
+ *   reported   hps_conn_report(): the program knows, by state, error and wake-up
+ *   orphan     hps_conn_orphan(): the program has closed its socket
+ *   dropped    hps_conn_drop(): reset, and parted from its socket or queue at once
+ *   ended      hps_conn_end(): the last step of the teardown; nothing comes any more
+ *
+ * Invariants
+ *
+ *   Where one could break there is a WARN with its number.
+ *
+ *   I1  The state changes along TCP's edges, as each change names them.
+ *   I2  What is in flight is completed before the end, and the end comes once.
+ *   I3  Who frees a connection is the last that knew of it: no socket and no queue does.
+ *   I4  A message that costs a credit has one (credit.c).
+ *   I5  For each credit that was granted a receive is posted, and buffers of the present
+ *       size are there for all that may have to be (receives.c).
+ *   I6  A slot of the send queue is used by one message, until its completion (msg.c).
+ *   I7  Pages that the peer may read are given back when their key is invalid (source.c).
+ *
  * References
  *
  *   One for the transport until hps_conn_end() returns; one for the queue entry
@@ -75,7 +99,7 @@ static void hps_conn_release(struct kref *ref)
 {
 	struct hps_conn *conn = container_of(ref, struct hps_conn, ref);
 
-	WARN_ON_ONCE(conn->sk || conn->listener);
+	WARN_ON_ONCE(conn->sk || conn->listener);	/* I3 */
 	hps_conn_free_list(&conn->rxq);
 	hps_conn_free_list(&conn->txq);
 	hps_conn_free_list(&conn->tx_flight);
@@ -168,7 +192,7 @@ void hps_conn_limit_opening(struct hps_conn *conn, unsigned long end)
 void hps_conn_set_state(struct hps_conn *conn, int expected, u8 state)
 {
 	lockdep_assert_held(&conn->lock);
-	WARN_ONCE(!((1 << conn->state) & expected),
+	WARN_ONCE(!((1 << conn->state) & expected),	/* I1 */
 		  "state %u to %u not expected\n", conn->state, state);
 	conn->state = state;
 	if (conn->sk)

@@ -445,6 +445,7 @@ void hps_conn_end(struct hps_conn *conn)
 	struct sock *sk = NULL, *listener = NULL;
 
 	spin_lock_bh(&conn->lock);
+	WARN_ON_ONCE(conn->ended);	/* I2 */
 	conn->shut = true;
 	conn->ended = true;
 	if (conn->counted)

@@ -87,7 +87,7 @@ static void hps_msg_sent(struct ib_cq *cq, struct ib_wc *wc)
 	else
 		hps_msg_error(link, wc);
 	do {
-		if (WARN_ON_ONCE(!link->sq_used))
+		if (WARN_ON_ONCE(!link->sq_used))	/* I6 */
 			break;
 		done = hps_msg_oldest(link);
 		link->sq_used--;

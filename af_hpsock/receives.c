@@ -133,7 +133,7 @@ static struct hps_buf *hps_receives_swap(struct hps_link *link,
 	if (buf)
 		hps_receives_free(link, buf);
 	spare = list_first_entry_or_null(&link->receives.spare, struct hps_buf, list);
-	if (!WARN_ON_ONCE(!spare))
+	if (!WARN_ON_ONCE(!spare))	/* I5 */
 		list_del_init(&spare->list);
 	return spare;
 }

@@ -93,7 +93,7 @@ static void hps_source_unmap(struct hps_dma *dma)
 {
 	struct hps_source *source = hps_source(&dma->buf);
 
-	WARN_ON_ONCE(source->mr);
+	WARN_ON_ONCE(source->mr);	/* I7 */
 	ib_dma_unmap_sgtable_attrs(dma->ibdev, &source->sgt, DMA_TO_DEVICE, 0);
 }
 
