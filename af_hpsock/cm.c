@@ -110,8 +110,8 @@ static void hps_cm_take_hello(struct hps_link *link,
 			      const struct hps_hello *hello)
 {
 	link->tx_size = be32_to_cpu(hello->buf_size);
-	link->credit.tx_granted = be16_to_cpu(hello->credits);
-	link->credit.tx_max = be16_to_cpu(hello->window);
+	hps_credit_hello(&link->credit, be16_to_cpu(hello->credits),
+			 be16_to_cpu(hello->window));
 	link->peer_reads = be64_to_cpu(hello->features) & HPS_FEATURE_READ;
 	link->peer_pads = be64_to_cpu(hello->features) & HPS_FEATURE_SHRINK;
 }

@@ -42,6 +42,46 @@
 #include "credit.h"
 
 /**
+ * hps_credit_init - of a new connection
+ * @credit: zeroed
+ * @max: what the window may grow to
+ *
+ * Context: any.
+ */
+void hps_credit_init(struct hps_credit *credit, u32 max)
+{
+	credit->window_max = max;
+}
+
+/**
+ * hps_credit_begin - what it will grant in its hello
+ * @credit: initialised
+ * @window: receives that there will be for the peer's messages
+ *
+ * Context: any.
+ */
+void hps_credit_begin(struct hps_credit *credit, u32 window)
+{
+	credit->window = window;
+	credit->rx_ready = window;
+	credit->rx_told = window;
+}
+
+/**
+ * hps_credit_hello - what the peer says in its hello
+ * @credit: the connection's
+ * @credits: that it grants to begin with
+ * @max: more than that will never be outstanding
+ *
+ * Context: any.
+ */
+void hps_credit_hello(struct hps_credit *credit, u32 credits, u32 max)
+{
+	credit->tx_granted = credits;
+	credit->tx_max = max;
+}
+
+/**
  * hps_credit_granted - the peer says how much it has granted in all
  * @credit: the connection's
  * @total: modulo 2^32
@@ -86,7 +126,7 @@ int hps_credit_received(struct hps_credit *credit)
 	int err = hps_credit_spent(credit);
 
 	if (!err && hps_credit_dry(credit))
-		WRITE_ONCE(credit->dry, true);
+		hps_credit_set_dry(credit, true);
 	return err;
 }
 

@@ -2,6 +2,7 @@
 #ifndef HPS_CREDIT_H
 #define HPS_CREDIT_H
 
+#include <linux/bug.h>
 #include <linux/types.h>
 
 /**
@@ -16,7 +17,8 @@
  * @window_max: what @window may grow to
  * @dry: the peer has used all it knew of since this was last cleared
  *
- * The totals since the beginning count modulo 2^32. Guarded by hps_conn.lock.
+ * The totals since the beginning count modulo 2^32. Guarded by hps_conn.lock, and written
+ * here and in credit.c alone.
  */
 struct hps_credit {
 	u32 tx_granted;
@@ -35,6 +37,36 @@ static inline u32 hps_credit_left(const struct hps_credit *credit)
 {
 	return credit->tx_granted - credit->tx_used;
 }
+
+/* A message that costs one was posted. */
+static inline void hps_credit_use(struct hps_credit *credit)
+{
+	WARN_ON_ONCE(!hps_credit_left(credit));	/* I4 */
+	credit->tx_used++;
+}
+
+/* A receive for one more was posted, of which the peer is to be told. */
+static inline void hps_credit_ready(struct hps_credit *credit)
+{
+	credit->rx_ready++;
+}
+
+/* Say that the peer has run dry, or that all has been done about it. */
+static inline void hps_credit_set_dry(struct hps_credit *credit, bool dry)
+{
+	WRITE_ONCE(credit->dry, dry);
+}
+
+/* There is memory for so many from now on. */
+static inline void hps_credit_set_window(struct hps_credit *credit, u32 window)
+{
+	WRITE_ONCE(credit->window, window);
+	hps_credit_set_dry(credit, false);
+}
+
+void hps_credit_init(struct hps_credit *credit, u32 max);
+void hps_credit_begin(struct hps_credit *credit, u32 window);
+void hps_credit_hello(struct hps_credit *credit, u32 credits, u32 max);
 
 int hps_credit_granted(struct hps_credit *credit, u32 total);
 int hps_credit_spent(struct hps_credit *credit);

@@ -124,7 +124,7 @@ static void hps_growth_rest(struct hps_link *link, bool more)
 			HPS_GROWTH_CRAMPED : HPS_GROWTH_DONE;
 	hps_growth_set(growth, state, U32_MAX);
 	WRITE_ONCE(growth->full, false);
-	WRITE_ONCE(link->credit.dry, false);
+	hps_credit_set_dry(&link->credit, false);
 }
 
 /*
@@ -174,7 +174,7 @@ static void hps_growth_widen(struct hps_link *link, struct sock *sk)
 	if (link->credit.window < link->credit.window_max &&
 	    hps_sock_grow_rcvbuf(sk)) {
 		state = HPS_GROWTH_OPEN;
-		WRITE_ONCE(link->credit.dry, true);
+		hps_credit_set_dry(&link->credit, true);
 	}
 	hps_growth_set(&link->growth, state, U32_MAX);
 }

@@ -348,7 +348,7 @@ static int hps_msg_charged(struct hps_link *link, u8 type)
 		return -EAGAIN;
 	err = hps_msg_post(link, type, NULL, 0, -1);
 	if (!err)
-		link->credit.tx_used++;
+		hps_credit_use(&link->credit);
 	return err;
 }
 
@@ -398,7 +398,7 @@ static bool hps_msg_may_send(struct hps_link *link, u32 slots)
 static void hps_msg_sending(struct hps_link *link, u32 len)
 {
 	link->stalled = false;
-	link->credit.tx_used++;
+	hps_credit_use(&link->credit);
 	hps_stat_inc(link->conn.hn, HPS_STAT_TX_MSGS);
 	hps_stat_add(link->conn.hn, HPS_STAT_TX_BYTES, len);
 	if (link->unsignaled && !timer_pending(&link->ask_timer)) {

@@ -248,15 +248,11 @@ static const struct hps_transport hps_rdma_ops = {
 /* What it begins with, by the tunables and SO_RCVBUF of its socket. */
 static void hps_rdma_tune(struct hps_link *link, const struct sock *sk)
 {
-	struct hps_credit *credit = &link->credit;
-
 	link->tuning = hps_sk(sk)->tuning;
 	link->tx_offers_max = hps_tuned(&link->tuning, HPS_TUNE_ZCOPY_OUTSTANDING);
-	credit->window_max = hps_tuned(&link->tuning, HPS_TUNE_WINDOW);
 	hps_receives_init(&link->receives, hps_receives_first_size(link));
-	credit->window = hps_receives_first_window(link, sk);
-	credit->rx_ready = credit->window;
-	credit->rx_told = credit->window;
+	hps_credit_init(&link->credit, hps_tuned(&link->tuning, HPS_TUNE_WINDOW));
+	hps_credit_begin(&link->credit, hps_receives_first_window(link, sk));
 }
 
 /**

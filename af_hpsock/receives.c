@@ -190,7 +190,7 @@ static void hps_receives_fill(struct hps_link *link, struct hps_buf *buf)
 		if (!buf || hps_receives_post(link, buf))
 			return;
 		buf = NULL;
-		link->credit.rx_ready++;
+		hps_credit_ready(&link->credit);
 	}
 	if (buf && buf->size == link->receives.size && !hps_receives_surplus(link))
 		list_add(&buf->list, &link->receives.spare);
@@ -499,8 +499,7 @@ static void hps_receives_resize(struct hps_link *link, u32 size)
 
 static void hps_receives_set_window(struct hps_link *link, u32 window)
 {
-	WRITE_ONCE(link->credit.window, window);
-	WRITE_ONCE(link->credit.dry, false);
+	hps_credit_set_window(&link->credit, window);
 	hps_growth_set(&link->growth, HPS_GROWTH_OPEN, U32_MAX);
 }
 
@@ -618,7 +617,7 @@ static void hps_receives_shrunk(struct hps_link *link)
 	hps_receives_trim(link);
 	hps_stat_inc(link->conn.hn, HPS_STAT_WINDOW_SHRUNK);
 	if (link->receives.held && !link->conn.fin_rcvd && hps_credit_dry(&link->credit))
-		WRITE_ONCE(link->credit.dry, true);
+		hps_credit_set_dry(&link->credit, true);
 	hps_receives_plan_growth(link);
 }
 
