@@ -187,8 +187,8 @@ static void hps_growth_look(struct hps_link *link, struct sock *sk, bool reading
 	bool grow;
 
 	spin_lock_bh(&conn->lock);
-	/* The peer is not to be told of two things at a time. */
-	if (hps_shrinking(link->shrink)) {
+	/* Nothing more comes, or the peer is not to be told of two things at a time. */
+	if (conn->fin_rcvd || hps_shrinking(link->shrink)) {
 		spin_unlock_bh(&conn->lock);
 		return;
 	}

@@ -691,11 +691,15 @@ static void hps_msg_send_credit(struct hps_link *link)
 		hps_stat_inc(link->conn.hn, HPS_STAT_CREDIT_URGENT);
 }
 
-/* Who has sent FIN has no use for more, but for PAD. */
+/*
+ * Who has sent FIN has no use for more, but for PAD; nor for larger ones, but is told of
+ * those that there are, so that they may become smaller again.
+ */
 static bool hps_msg_grants(const struct hps_link *link)
 {
 	return link->established && !link->conn.shut &&
-	       (!link->conn.fin_rcvd || hps_shrinking(link->shrink));
+	       (!link->conn.fin_rcvd || link->receives.tell ||
+		hps_shrinking(link->shrink));
 }
 
 static void hps_msg_credit_late(struct timer_list *t)

@@ -179,6 +179,20 @@ TEST_F_TIMEOUT(shrink, pulses, 120 * hps_slow())
 	uint64_t state = 1, at[2] = { 0 };
 	pid_t pid[CONNS];
 	int c, s, i, n;
+/* The stream has ended before it is read: who reads has no use for larger receives. */
+TEST_F(shrink, ended)
+{
+	enum { LEN = 2500 };
+
+	ASSERT_TRUE(after(&self->t, 1));
+	ASSERT_EQ(LEN, hps_push(self->c, LEN, LEN, 1));
+	ASSERT_OK(shutdown(self->c, SHUT_WR));
+	ASSERT_TRUE(hps_wait(self->s, POLLRDHUP) & POLLRDHUP);
+	EXPECT_EQ(LEN, hps_pull(self->s, LEN, LEN, 1));
+	EXPECT_TRUE(until_small(&self->t, self->s));
+	EXPECT_TRUE(carry(self->s, self->c, &self->at[1], MIB, 2));
+}
+
 
 	ASSERT_TRUE(after(&self->t, 1));
 	for (i = 0; i < CONNS; i++) {

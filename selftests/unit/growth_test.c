@@ -169,6 +169,21 @@ static void hps_growth_read__shut(struct kunit *test)
 	fake->link->conn.shut = false;
 }
 
+/* Nothing more comes. */
+static void hps_growth_read__fin(struct kunit *test)
+{
+	struct fake_link *fake = fake_link_start(test);
+	struct sock *sk = fake_link_attach(fake);
+
+	fake_data(fake, 0);
+	fake_message(fake, HPS_MSG_FIN, NULL, 0);
+	fake_read(fake);
+	KUNIT_EXPECT_TRUE(test, fake->link->growth.full);
+	grow(fake, sk);
+	KUNIT_EXPECT_EQ(test, fake->link->receives.size, 1024);
+	FAKE_EXPECT_POSTED(test, fake);
+}
+
 /* SO_RCVBUF is the limit of both. */
 static void hps_growth_read__rcvbuf(struct kunit *test)
 {
@@ -419,6 +434,7 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(hps_growth_read__size),
 	KUNIT_CASE(hps_growth_read__no_memory),
 	KUNIT_CASE(hps_growth_read__shut),
+	KUNIT_CASE(hps_growth_read__fin),
 	KUNIT_CASE(hps_growth_read__rcvbuf),
 	KUNIT_CASE(hps_growth_read__widens),
 	KUNIT_CASE(hps_growth_read__waits_for_credits),

@@ -525,6 +525,26 @@ static void hps_msg_credit__no_slot(struct kunit *test)
 
 /* The initiator speaks first, and once. */
 static void hps_msg_established__initiator(struct kunit *test)
+/* Who has sent FIN meanwhile is told of larger ones, so that it knows what shrinks. */
+static void hps_msg_credit__buffers_after_fin(struct kunit *test)
+{
+	struct fake_link *fake = fake_link_start(test);
+	struct hps_link *link = fake->link;
+	u64 counted = fake_counter(fake, HPS_STAT_CREDIT_TX);
+
+	link->receives.tell = true;
+	spin_lock_bh(&link->conn.lock);
+	link->conn.fin_rcvd = true;
+	hps_msg_credit(link);
+	link->credit.rx_ready += 2;
+	hps_msg_credit(link);
+	link->conn.fin_rcvd = false;
+	spin_unlock_bh(&link->conn.lock);
+	KUNIT_EXPECT_EQ(test, sent(fake, 0)->type, HPS_MSG_BUFFERS);
+	KUNIT_EXPECT_FALSE(test, link->receives.tell);
+	KUNIT_EXPECT_EQ(test, fake_counter(fake, HPS_STAT_CREDIT_TX), counted);
+}
+
 {
 	struct fake_link *fake = fake_link_start(test);
 	struct hps_link *link = fake->link;
@@ -569,6 +589,7 @@ static struct kunit_case msg_cases[] = {
 	KUNIT_CASE(hps_msg_credit__no_slot),
 	KUNIT_CASE(hps_msg_established__initiator),
 	{}
+	KUNIT_CASE(hps_msg_credit__buffers_after_fin),
 };
 
 UNIT_SUITE(msg, msg_cases);
