@@ -16,8 +16,9 @@
  *   An eighth of each share is kept for what new connections begin with, which is little:
  *   to grow is not allowed into it, and a user who has grown has as much of it as others.
  *
- * What shrinks takes some besides (shrink.c), a quarter of what it has at most; that is
- * never refused.
+ * What shrinks takes some besides for a while (shrink.c): one receive of the size that it
+ * has, and smaller ones, a quarter of what it has at most. That is never refused, not even
+ * beyond the whole, and is no reason to refuse what new connections begin with.
  *
  * The user is the socket's (sk_uid) as the host sees it: a user namespace makes no new one
  * but for subordinate ids (subuid(5)). Where he has connections in network namespaces
@@ -201,7 +202,8 @@ static bool hps_share_fits(const struct hps_share *share, enum hps_share_use use
 
 	if (hps_share_leaves(atomic64_read(&share->bytes), taken, max))
 		return true;
-	return use == HPS_SHARE_FIRST && taken <= max &&
+	/* Whatever was taken to grow, or to shrink. */
+	return use == HPS_SHARE_FIRST &&
 	       hps_share_leaves(atomic64_read(&share->first),
 				atomic64_read(&of->first),
 				max / HPS_SHARE_FIRST_PART);

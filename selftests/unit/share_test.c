@@ -243,6 +243,24 @@ static void hps_share_take__shrink(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, hps_share_taken(), 0);
 }
 
+/* Not even where that is more than there is: new connections begin nonetheless. */
+static void hps_share_take__first_beside_shrink(struct kunit *test)
+{
+	struct hps_share *alice, *bob;
+
+	tune(test, 100);
+	alice = share_of(test, ALICE, &init_net);
+	bob = share_of(test, BOB, &init_net);
+	KUNIT_EXPECT_EQ(test, greedy(alice, HPS_SHARE_GROW), 7168);
+	KUNIT_EXPECT_TRUE(test, hps_share_take(alice, hps_net(&init_net), 2 << 20,
+					       HPS_SHARE_SHRINK));
+	KUNIT_EXPECT_EQ(test, greedy(bob, HPS_SHARE_FIRST), 1024);
+	KUNIT_EXPECT_EQ(test, greedy(bob, HPS_SHARE_GROW), 0);
+	give(alice, 7168 + 2048);
+	give(bob, 1024);
+	KUNIT_EXPECT_EQ(test, hps_share_taken(), 0);
+}
+
 /* Who is to give back: who has most himself, or everybody. */
 static void hps_share_refused__whose(struct kunit *test)
 {
@@ -286,6 +304,7 @@ static struct kunit_case share_cases[] = {
 	KUNIT_CASE(hps_share_take__more_taken_than_there_is),
 	KUNIT_CASE(hps_share_take__first_of_grown),
 	KUNIT_CASE(hps_share_take__shrink),
+	KUNIT_CASE(hps_share_take__first_beside_shrink),
 	KUNIT_CASE(hps_share_refused__whose),
 	{}
 };
