@@ -58,7 +58,6 @@
  *     -> hps_net.service_lock -> locks of rdma_cm, the handler mutex of a cm_id
  *     -> hps_conn.lock, bottom halves off; also taken in rdma_cm's handlers
  *       -> hps_accept_queue.lock, hps_net.port_lock -> sk_callback_lock
- *       -> hps_shrink_lock
  *       -> the spin lock inside the socket lock, only in hps_sock_reap_soon()
  *       -> a waiter's queue, through the socket's callbacks
  *       -> sk_callback_lock, for SIGURG

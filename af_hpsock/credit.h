@@ -13,7 +13,8 @@
  * @rx_ready: receives for these made available since the beginning
  * @rx_told: of these, how many the peer has been told of
  * @rx_used: how many of these were received
- * @window: rx_ready - rx_used when all that was read has been reposted
+ * @window: rx_ready - rx_used when all that was read has been reposted; it may be more
+ *	after @window became less, until the peer has used what it had
  * @window_max: what @window may grow to
  * @dry: the peer has used all it knew of since this was last cleared
  *

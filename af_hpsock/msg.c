@@ -3,8 +3,8 @@
  * Messages sent: posted, completed.
  *
  * Sends complete in order, so one completion retires every slot up to its own,
- * and most sends ask for none; hps_msg_ask() asks for them, late. DATA leaves
- * HPS_CTRL_SLOTS of the send queue to the messages that need no credit.
+ * and most sends ask for none; hps_msg_ask() asks for them, late. What costs a credit
+ * leaves HPS_CTRL_SLOTS of the send queue to the messages that need none.
  */
 #include <net/tcp_states.h>
 

@@ -48,6 +48,11 @@ static bool hps_msg_rx_stream(struct hps_link *link, struct hps_buf *buf,
 		hps_msg_violation(link, HPS_STAT_VIOLATION_SOURCE);
 		return false;
 	}
+	/* From the first PAD on all of them come before anything else. */
+	if (unlikely(hps_shrink_padded(link->shrink))) {
+		hps_msg_violation(link, HPS_STAT_VIOLATION_BUFFERS);
+		return false;
+	}
 	hps_stat_inc(conn->hn, HPS_STAT_RX_MSGS);
 	hps_stat_add(conn->hn, HPS_STAT_RX_BYTES, end - start);
 	hps_receives_hold(link, buf);

@@ -581,7 +581,8 @@ static void hps_receives_lessen(struct hps_link *link)
 		hps_receives_resize(link, shrink->size);
 	count = link->receives.count;
 	list_for_each_entry_safe(rx, next, &shrink->list, all) {
-		if (count < shrink->pads + hps_receives_one_more(link)) {
+		/* And one receive more, as long as it shrinks. */
+		if (count <= shrink->pads) {
 			list_move_tail(&rx->all, &list);
 			count++;
 		}
@@ -690,7 +691,7 @@ static int hps_receives_ask(struct hps_link *link, u32 size, u32 window,
  *
  * Context: process, may sleep.
  * Return: 0, or a negative errno if it was not asked: -ENOMEM, -EAGAIN without a credit or
- * a slot, -ECONNRESET when the connection is ending.
+ * a slot or as it is not idle any more, -ECONNRESET when the connection is ending.
  */
 int hps_receives_shrink(struct hps_link *link, u32 size, u32 window)
 {

@@ -45,11 +45,17 @@
 #define HPS_SHRINK_AGAIN	HZ
 #define HPS_SHRINK_LOOK		(10 * HZ)
 
+/* It has nothing to give back any more, until it has grown. */
+#define HPS_SHRINK_NEVER	ULONG_MAX
+
+/* Where memory was refused, it is short for so long. */
+#define HPS_SHRINK_SHORT	(10 * HZ)
+
 /* After a refusal those who might give back are not told more often than this. */
 #define HPS_SHRINK_APART	(HZ / 4)
 
 static LIST_HEAD(hps_shrink_links);
-static DEFINE_SPINLOCK(hps_shrink_lock);	/* the list; inside hps_conn.lock */
+static DEFINE_SPINLOCK(hps_shrink_lock);	/* the list; bottom halves off */
 
 /*
  * Of the receives that there will be: those that a new link has; or as large as now, if
@@ -69,12 +75,15 @@ static bool hps_shrink_can(const struct hps_link *link, const struct sock *sk)
 
 	if (conn->shut || !link->peer_pads)
 		return false;
-	/* Who has our FIN grants nothing any more. */
-	if (conn->fin_sent && !hps_credit_left(&link->credit))
-		return false;
 	return hps_shrinking(link->shrink) ||
 	       link->receives.size > hps_shrink_size(link) ||
 	       link->credit.window > hps_receives_first_window(link, sk);
+}
+
+/* Memory was refused a while ago: is it to give back as soon as it is idle for a moment? */
+static bool hps_shrink_is_pressed(const struct hps_shrink *shrink)
+{
+	return time_before(jiffies, READ_ONCE(shrink->pressed_until));
 }
 
 /* Jiffies until it may be time to, 0 for now. The link is locked. */
@@ -83,7 +92,7 @@ static unsigned long hps_shrink_wait(const struct hps_link *link)
 	unsigned long idle = jiffies - link->conn.rx_last;
 	unsigned long need = READ_ONCE(hps_shrink_after) * HZ;
 
-	if (READ_ONCE(link->shrink->pressed))
+	if (hps_shrink_is_pressed(link->shrink))
 		need = min_t(unsigned long, need, HPS_SHRINK_PRESSED);
 	/* shrink_after may become less meanwhile. */
 	if (idle < need)
@@ -98,7 +107,7 @@ static unsigned long hps_shrink_wait(const struct hps_link *link)
 	return 0;
 }
 
-/* The socket is locked. Returns jiffies until it is to be looked at again, 0 for never. */
+/* The socket is locked. Returns jiffies until it is to be looked at again. */
 static unsigned long hps_shrink_look(struct hps_link *link, struct sock *sk)
 {
 	u32 size, window = hps_receives_first_window(link, sk);
@@ -113,35 +122,33 @@ static unsigned long hps_shrink_look(struct hps_link *link, struct sock *sk)
 	size = hps_shrink_size(link);
 	window = min(window, link->credit.window);
 	spin_unlock_bh(&conn->lock);
-	if (!can || wait)
+	if (!can)
+		return HPS_SHRINK_NEVER;
+	if (wait)
 		return wait;
 	if (!hps_link_enter(link))
-		return 0;
+		return HPS_SHRINK_NEVER;
 	hps_receives_shrink(link, size, window);
 	hps_link_leave(link);
 	return HPS_SHRINK_AGAIN;
 }
 
-/* Look at it later, if it is not ending; or it has nothing to give back any more. */
+/* Look at it after @delay jiffies, if it is not ending. */
 static void hps_shrink_later(struct hps_link *link, unsigned long delay)
 {
 	struct hps_shrink *shrink = link->shrink;
 
-	spin_lock_bh(&link->conn.lock);
-	spin_lock(&hps_shrink_lock);
-	/* It may have been planned anew meanwhile. */
-	if (link->conn.shut || (!delay && !delayed_work_pending(&shrink->work)))
+	spin_lock_bh(&hps_shrink_lock);
+	/* It was shut before hps_shrink_end(). And it may have been planned anew meanwhile. */
+	if (READ_ONCE(link->conn.shut) ||
+	    (delay == HPS_SHRINK_NEVER && !delayed_work_pending(&shrink->work)))
 		list_del_init(&shrink->node);
 	else if (list_empty(&shrink->node))
 		list_add_tail(&shrink->node, &hps_shrink_links);
-	if (!list_empty(&shrink->node)) {
-		if (queue_delayed_work(hps_program_wq, &shrink->work, delay))
-			hps_conn_get(&link->conn);
-	} else {
-		WRITE_ONCE(shrink->pressed, false);
-	}
-	spin_unlock(&hps_shrink_lock);
-	spin_unlock_bh(&link->conn.lock);
+	if (!list_empty(&shrink->node) && delay != HPS_SHRINK_NEVER &&
+	    queue_delayed_work(hps_program_wq, &shrink->work, delay))
+		hps_conn_get(&link->conn);
+	spin_unlock_bh(&hps_shrink_lock);
 }
 
 /* The teardown does not wait for it. */
@@ -152,7 +159,7 @@ static void hps_shrink_work(struct work_struct *work)
 	struct hps_link *link = shrink->link;
 	struct hps_conn *conn = &link->conn;
 	struct sock *sk = hps_conn_sock(conn);
-	unsigned long wait = 0;
+	unsigned long wait = HPS_SHRINK_NEVER;
 
 	if (sk && hps_sock_own(sk, 0)) {
 		if (hps_sk_conn(sk) == conn)
@@ -168,9 +175,10 @@ static void hps_shrink_work(struct work_struct *work)
 }
 
 /*
- * Those that had no data lately, of users who were refused memory; or of all, if all is
- * taken. It is never looked for more often, whatever is refused: what is refused while this
- * sleeps has it run once more.
+ * Those of users who were refused memory are to give back as soon as they are idle for a
+ * moment; or where others have too much, those of whoever has more than he could get now.
+ * It is never looked for more often, whatever is refused: what is refused while this sleeps
+ * has it run once more. Those that were found lately look by themselves.
  */
 static void hps_shrink_pressed(struct work_struct *work)
 {
@@ -181,9 +189,10 @@ static void hps_shrink_pressed(struct work_struct *work)
 	looked = get_jiffies_64();
 	spin_lock_bh(&hps_shrink_lock);
 	list_for_each_entry(shrink, &hps_shrink_links, node) {
-		if (!hps_share_refused(shrink->link->receives.share, since))
+		if (hps_shrink_is_pressed(shrink) ||
+		    !hps_share_refused(shrink->link->receives.share, since))
 			continue;
-		WRITE_ONCE(shrink->pressed, true);
+		WRITE_ONCE(shrink->pressed_until, jiffies + HPS_SHRINK_SHORT);
 		if (!mod_delayed_work(hps_program_wq, &shrink->work, 0))
 			hps_conn_get(&shrink->link->conn);
 	}
@@ -201,6 +210,7 @@ static bool hps_shrink_new(struct hps_link *link)
 		return false;
 	hps_mem_add(shrink);
 	shrink->link = link;
+	shrink->pressed_until = jiffies;
 	INIT_LIST_HEAD(&shrink->list);
 	INIT_LIST_HEAD(&shrink->node);
 	INIT_DELAYED_WORK(&shrink->work, hps_shrink_work);
@@ -221,7 +231,7 @@ static bool hps_shrink_new(struct hps_link *link)
  */
 void hps_shrink_plan(struct hps_link *link)
 {
-	if (link->shrink || hps_shrink_new(link))
+	if (link->peer_pads && (link->shrink || hps_shrink_new(link)))
 		hps_shrink_later(link, min_t(unsigned long,
 					     READ_ONCE(hps_shrink_after) * HZ,
 					     HPS_SHRINK_LOOK));

@@ -29,24 +29,23 @@ enum hps_shrink_state {
  * @size: bytes of what there will be
  * @window: and credits
  * @pads: PAD that are still to come; at first as many as are posted at most
- * @pressed: memory is short: not only when the link has been idle for long, until it has
- *	shrunk
  * @owed: bytes of receives that the socket was not charged for, and will not be uncharged
+ * @pressed_until: jiffies; memory is short until then, and the link need not be idle for long
  * @list: struct hps_receive of @size, of which the link makes no use before PADDED
  * @node: in hps_shrink_links, as long as there may be anything to shrink
  * @work: hps_shrink_work(), holds a reference on the connection
  *
- * Guarded by hps_conn.lock, but for @pressed and @node. @state changes from REST only with
+ * Guarded by hps_conn.lock, but for @pressed_until and @node. @state changes from REST only with
  * the socket locked as well.
  */
 struct hps_shrink {
 	struct hps_link *link;
 	u8 state;
-	bool pressed;
 	u32 size;
 	u32 window;
 	u32 pads;
 	u32 owed;
+	unsigned long pressed_until;
 	struct list_head list;
 	struct list_head node;
 	struct delayed_work work;
@@ -56,6 +55,12 @@ struct hps_shrink {
 static inline bool hps_shrinking(const struct hps_shrink *shrink)
 {
 	return shrink && READ_ONCE(shrink->state) != HPS_SHRINK_REST;
+}
+
+/* Has it begun to send PAD? @shrink may be NULL. */
+static inline bool hps_shrink_padded(const struct hps_shrink *shrink)
+{
+	return shrink && shrink->state == HPS_SHRINK_PADDED;
 }
 
 /* The one way to change the state. */

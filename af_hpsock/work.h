@@ -10,9 +10,10 @@
  * one with what must not be. By what an item waits for:
  *
  *   hps_connect_wq	the device and the other host: attempts to connect
- *   hps_program_wq	memory, that of a program, too: what grows, fetches without a
- *			reader, gives pages back, tries to connect again. None of it waits
- *			for a socket's lock (hps_sock_own())
+ *   hps_program_wq	memory, that of a program, too: what grows, shrinks, fetches
+ *			without a reader, gives pages back, tries to connect again. None
+ *			of it waits for a socket's lock (hps_sock_own()). One item sleeps,
+ *			hps_shrink_pressure
  *   hps_teardown_wq	the device alone: what ends connections, and so lets a device go
  */
 extern struct workqueue_struct *hps_connect_wq;

@@ -562,6 +562,21 @@ bool hps_until_stat(const char *name, long count)
 	return true;
 }
 
+/* One that goes up and down again. */
+bool hps_until_stat_is(const char *name, long count)
+{
+	int64_t end = hps_now() + hps_deadline();
+
+	while (hps_stat(name) != count) {
+		if (hps_now() > end) {
+			fprintf(stderr, "# %s is not %ld\n", name, count);
+			return false;
+		}
+		usleep(2000);
+	}
+	return true;
+}
+
 bool hps_until_inq(int fd, int bytes)
 {
 	int64_t end = hps_now() + hps_deadline();

@@ -117,6 +117,7 @@ int hps_wait(int fd, int events);
 bool hps_settle(void);
 bool hps_quiet(int fd, int events);
 bool hps_until_stat(const char *name, long count);
+bool hps_until_stat_is(const char *name, long count);
 bool hps_until_inq(int fd, int bytes);
 bool hps_until_outq(int fd, int bytes);
 void hps_until_blocked(pid_t tid);

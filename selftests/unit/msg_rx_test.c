@@ -355,6 +355,7 @@ static void hps_msg_rx_pad__bad(struct kunit *test)
 	EXPECT_VIOLATION(test, fake, BUFFERS, before);
 	fake = fake_link_start(test);
 	before = VIOLATIONS(fake, OVERRUN);
+	fake->link->peer_pads = true;
 	hps_shrink_plan(fake->link);
 	fake->link->shrink->state = HPS_SHRINK_ASKED;
 	fake->link->shrink->pads = 2;

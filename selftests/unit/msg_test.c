@@ -330,6 +330,7 @@ static void hps_msg_pad__no_slot(struct kunit *test)
 	hps_msg_pad(link);
 	spin_unlock_bh(&link->conn.lock);
 	KUNIT_EXPECT_EQ(test, link->tx_pads, 2);
+	link->peer_pads = true;
 	hps_shrink_plan(link);
 	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_shrink(link)), -EAGAIN);
 	KUNIT_EXPECT_EQ(test, send(fake, buf, 100, -1), -EAGAIN);
@@ -345,6 +346,7 @@ static void hps_msg_shrink__payload(struct kunit *test)
 	struct fake_link *fake = fake_link_start(test);
 	struct hps_link *link = fake->link;
 
+	link->peer_pads = true;
 	hps_shrink_plan(link);
 	link->shrink->size = 2048;
 	link->shrink->pads = 77;
@@ -523,8 +525,6 @@ static void hps_msg_credit__no_slot(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, link->receives.tell);
 }
 
-/* The initiator speaks first, and once. */
-static void hps_msg_established__initiator(struct kunit *test)
 /* Who has sent FIN meanwhile is told of larger ones, so that it knows what shrinks. */
 static void hps_msg_credit__buffers_after_fin(struct kunit *test)
 {
@@ -545,6 +545,8 @@ static void hps_msg_credit__buffers_after_fin(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_counter(fake, HPS_STAT_CREDIT_TX), counted);
 }
 
+/* The initiator speaks first, and once. */
+static void hps_msg_established__initiator(struct kunit *test)
 {
 	struct fake_link *fake = fake_link_start(test);
 	struct hps_link *link = fake->link;
@@ -587,9 +589,9 @@ static struct kunit_case msg_cases[] = {
 	KUNIT_CASE(hps_msg_credit__half_a_window),
 	KUNIT_CASE(hps_msg_credit__after_fin),
 	KUNIT_CASE(hps_msg_credit__no_slot),
+	KUNIT_CASE(hps_msg_credit__buffers_after_fin),
 	KUNIT_CASE(hps_msg_established__initiator),
 	{}
-	KUNIT_CASE(hps_msg_credit__buffers_after_fin),
 };
 
 UNIT_SUITE(msg, msg_cases);

@@ -147,8 +147,8 @@ static void hps_shrink_work__control_messages(struct kunit *test)
 	expect_first(fake, sk);
 }
 
-/* So does a stream in both directions: what is read late has the old size. */
-static void hps_shrink_work__data_between(struct kunit *test)
+/* What came before the first of them is read late, and has the old size. */
+static void hps_shrink_work__read_between(struct kunit *test)
 {
 	struct sock *sk;
 	struct fake_link *fake = grown(test, &sk);
@@ -158,19 +158,30 @@ static void hps_shrink_work__data_between(struct kunit *test)
 	idle(fake, 3600 * HZ);
 	pads = asked(fake);
 	fake_data(fake, 0);
-	pad(fake, 1);
-	fake_data(fake, FAKE_SMALL);
-	pad(fake, 1);
-	fake_read(fake);
-	FAKE_EXPECT_POSTED(test, fake);
+	pad(fake, 2);
 	fake_read(fake);
 	FAKE_EXPECT_POSTED(test, fake);
 	pad(fake, pads - 2);
-	/* What came first was not read when the window became smaller. */
+	/* It was not read when the window became smaller. */
 	KUNIT_EXPECT_EQ(test, link->credit.window, 4);
 	idle(fake, 3600 * HZ);
 	pad(fake, asked(fake));
 	expect_first(fake, sk);
+}
+
+/* There is nothing of the stream between them. */
+static void hps_shrink_work__data_between(struct kunit *test)
+{
+	struct sock *sk;
+	struct fake_link *fake = grown(test, &sk);
+
+	idle(fake, 3600 * HZ);
+	asked(fake);
+	pad(fake, 1);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	fake_data(fake, FAKE_SMALL);
+	KUNIT_EXPECT_EQ(test, fake->shut, 1);
+	KUNIT_EXPECT_EQ(test, fake->link->conn.err, EPROTO);
 }
 
 /* There are small ones posted still, for messages before the first large one. */
@@ -291,55 +302,29 @@ static void hps_shrink_work__cannot(struct kunit *test)
 	expect_nothing(fake, true);
 	KUNIT_EXPECT_EQ(test, hps_sk(sk)->rx_charged, charged);
 	KUNIT_EXPECT_EQ(test, link->receives.reserved, reserved);
-	/* These do not pass. */
+	/* This does not pass. */
 	link->peer_pads = false;
 	idle(fake, 3600 * HZ);
 	expect_nothing(fake, false);
 	link->peer_pads = true;
-	link->conn.fin_sent = true;
-	link->credit.tx_used = link->credit.tx_granted;
-	idle(fake, 3600 * HZ);
-	expect_nothing(fake, false);
-	link->conn.fin_sent = false;
 }
 
-/* A reason to grow waits until it is over. */
-static void hps_shrink_work__grows_afterwards(struct kunit *test)
+/* Who has our FIN grants credits with what he still sends. */
+static void hps_shrink_work__fin_sent(struct kunit *test)
 {
 	struct sock *sk;
 	struct fake_link *fake = grown(test, &sk);
 	struct hps_link *link = fake->link;
-	u32 window = link->credit.window, pads, n;
 
+	link->conn.fin_sent = true;
+	link->credit.tx_used = link->credit.tx_granted;
 	idle(fake, 3600 * HZ);
-	pads = asked(fake);
-	lock_sock(sk);
-	while (!hps_credit_dry(&link->credit))
-		fake_data(fake, FAKE_SMALL);
-	while (!list_empty(&link->conn.rxq))
-		fake_read(fake);
-	release_sock(sk);
-	grow(fake, sk);
-	KUNIT_EXPECT_EQ(test, link->credit.window, window);
-	KUNIT_EXPECT_NULL(test, fake_link_sent(fake, HPS_MSG_BUFFERS));
-	/* The first of these may go into the last large one. */
-	for (n = 0; n < 2; n++) {
-		pad(fake, pads / 2);
-		pads -= pads / 2;
-	}
-	while (!link->growth.full && pads > 1) {
-		pad(fake, 1);
-		pads--;
-		fake_data(fake, 0);
-		fake_read(fake);
-		grow(fake, sk);
-	}
-	KUNIT_EXPECT_TRUE(test, link->growth.full);
-	KUNIT_EXPECT_EQ(test, link->receives.size, 1024);
-	pad(fake, pads);
-	grow(fake, sk);
-	KUNIT_EXPECT_EQ(test, link->receives.size, 8192);
-	FAKE_EXPECT_POSTED(test, fake);
+	expect_nothing(fake, true);
+	link->credit.tx_used = 0;
+	idle(fake, 3600 * HZ);
+	pad(fake, asked(fake));
+	expect_first(fake, sk);
+	link->conn.fin_sent = false;
 }
 
 static void press(void)
@@ -357,21 +342,20 @@ static void hps_shrink_pressed__idle(struct kunit *test)
 
 	/* What was refused before is the first one's. */
 	press();
-	link->shrink->pressed = false;
+	link->shrink->pressed_until = jiffies;
 	link->conn.rx_last = jiffies - 2 * HZ;
 	press();
-	KUNIT_EXPECT_FALSE(test, link->shrink->pressed);
+	KUNIT_EXPECT_FALSE(test, hps_shrink_is_pressed(link->shrink));
 	flush_delayed_work(&link->shrink->work);
 	expect_nothing(fake, true);
 	KUNIT_EXPECT_FALSE(test, hps_share_take(link->receives.share, link->conn.hn,
 						(u64)hps_mem_max_kb << 10,
 						HPS_SHARE_GROW));
 	press();
+	KUNIT_EXPECT_TRUE(test, hps_shrink_is_pressed(link->shrink));
 	flush_delayed_work(&link->shrink->work);
 	pad(fake, asked(fake));
 	expect_first(fake, sk);
-	flush_delayed_work(&link->shrink->work);
-	KUNIT_EXPECT_FALSE(test, link->shrink->pressed);
 }
 
 /* Not those of another user, who would have nothing of it. */
@@ -384,13 +368,39 @@ static void hps_shrink_pressed__another_user(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, share);
 	press();
-	link->shrink->pressed = false;
+	link->shrink->pressed_until = jiffies;
 	KUNIT_EXPECT_FALSE(test, hps_share_take(share, link->conn.hn,
 						(u64)hps_mem_max_kb << 10,
 						HPS_SHARE_GROW));
 	press();
-	KUNIT_EXPECT_FALSE(test, link->shrink->pressed);
+	KUNIT_EXPECT_FALSE(test, hps_shrink_is_pressed(link->shrink));
 	hps_share_put(share);
+}
+
+/* Who is busy is not asked again and again, but looks by itself, and soon. */
+static void hps_shrink_pressed__busy(struct kunit *test)
+{
+	struct sock *sk;
+	struct fake_link *fake = grown(test, &sk);
+	struct hps_link *link = fake->link;
+	int n;
+
+	for (n = 0; n < 2; n++) {
+		link->conn.rx_last = jiffies;
+		KUNIT_EXPECT_FALSE(test, hps_share_take(link->receives.share, link->conn.hn,
+							(u64)hps_mem_max_kb << 10,
+							HPS_SHARE_GROW));
+		press();
+		KUNIT_EXPECT_TRUE(test, hps_shrink_is_pressed(link->shrink));
+		KUNIT_EXPECT_TRUE(test, delayed_work_pending(&link->shrink->work));
+		if (n)
+			KUNIT_EXPECT_TRUE(test, timer_pending(&link->shrink->work.timer));
+		else
+			flush_delayed_work(&link->shrink->work);
+		KUNIT_EXPECT_TRUE(test, time_before_eq(link->shrink->work.timer.expires,
+						       jiffies + HPS_SHRINK_PRESSED));
+		expect_nothing(fake, true);
+	}
 }
 
 /* As many as it had credits for crossed SHRINK, and nobody reads them. */
@@ -621,15 +631,17 @@ static void hps_shrink_end__asked(struct kunit *test)
 static struct kunit_case shrink_cases[] = {
 	KUNIT_CASE(hps_shrink_work__gives_back),
 	KUNIT_CASE(hps_shrink_work__control_messages),
+	KUNIT_CASE(hps_shrink_work__read_between),
 	KUNIT_CASE(hps_shrink_work__data_between),
 	KUNIT_CASE(hps_shrink_work__two_sizes),
 	KUNIT_CASE(hps_shrink_work__number),
 	KUNIT_CASE(hps_shrink_work__waiting),
 	KUNIT_CASE(hps_shrink_work__not_idle),
 	KUNIT_CASE(hps_shrink_work__cannot),
-	KUNIT_CASE(hps_shrink_work__grows_afterwards),
+	KUNIT_CASE(hps_shrink_work__fin_sent),
 	KUNIT_CASE(hps_shrink_pressed__idle),
 	KUNIT_CASE(hps_shrink_pressed__another_user),
+	KUNIT_CASE(hps_shrink_pressed__busy),
 	KUNIT_CASE(hps_shrink_work__unread),
 	KUNIT_CASE(hps_shrink_work__looks),
 	KUNIT_CASE(hps_shrink_work__some_unread),
