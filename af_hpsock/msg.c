@@ -394,6 +394,19 @@ static bool hps_msg_may_send(struct hps_link *link, u32 slots)
 	return false;
 }
 
+/**
+ * hps_msg_ask_soon - see to it that somebody asks for the completions that nobody asked for
+ * @link: locked, and its connection not shut
+ */
+void hps_msg_ask_soon(struct hps_link *link)
+{
+	lockdep_assert_held(&link->conn.lock);
+	if (link->unsignaled && !timer_pending(&link->ask_timer)) {
+		mod_timer(&link->ask_timer, jiffies + HPS_ASK_DELAY);
+		hps_conn_get(&link->conn);
+	}
+}
+
 /* It was posted, with @len bytes. */
 static void hps_msg_sending(struct hps_link *link, u32 len)
 {
@@ -401,10 +414,7 @@ static void hps_msg_sending(struct hps_link *link, u32 len)
 	hps_credit_use(&link->credit);
 	hps_stat_inc(link->conn.hn, HPS_STAT_TX_MSGS);
 	hps_stat_add(link->conn.hn, HPS_STAT_TX_BYTES, len);
-	if (link->unsignaled && !timer_pending(&link->ask_timer)) {
-		mod_timer(&link->ask_timer, jiffies + HPS_ASK_DELAY);
-		hps_conn_get(&link->conn);
-	}
+	hps_msg_ask_soon(link);
 }
 
 /**
@@ -594,20 +604,28 @@ bool hps_msg_tx_idle(struct hps_conn *conn)
  * On iWARP only TCP knows of that, and ends the connection when its time is up. An RDMA
  * Read of no bytes would be answered by the peer, but Soft-iWARP answers one that comes
  * while it sends with what it sent before, and either end takes that for an error.
+ *
+ * None is posted while there are reads: they are answered as well. And a Soft-RoCE that is
+ * asked once more for the beginning of a read whose answer got lost takes it for one of no
+ * bytes if that is what a write behind it was, and refuses it.
+ *
+ * Return: true if it was posted.
  */
-void hps_msg_probe(struct hps_conn *conn)
+bool hps_msg_probe(struct hps_conn *conn)
 {
 	struct hps_link *link = hps_link(conn);
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE };
 
 	lockdep_assert_held(&conn->lock);
-	if (hps_msg_slots_free(link))
-		hps_msg_post_slot(link, &wr.wr, NULL, 0);
+	return !link->reading && hps_msg_slots_free(link) &&
+	       !hps_msg_post_slot(link, &wr.wr, NULL, 0);
 }
 
 /**
  * hps_msg_ask - hps_transport.ask
  * @conn: locked
+ *
+ * While there are reads nobody is: their end has hps_msg_ask_soon() called.
  */
 void hps_msg_ask(struct hps_conn *conn)
 {

@@ -134,10 +134,8 @@ static long hps_probe_act(struct hps_conn *conn)
 	}
 	if (patience && !hps_probe_left(conn->heard + patience)) {
 		/* What is under way is acknowledged by the peer as a probe would be. */
-		if (conn->ops->tx_idle(conn)) {
+		if (conn->ops->tx_idle(conn) && conn->ops->probe(conn))
 			hps_stat_inc(conn->hn, HPS_STAT_PROBE);
-			conn->ops->probe(conn);
-		}
 		wait = patience;
 	}
 	if (deadline)

@@ -50,6 +50,14 @@ struct hps_reads {
 	struct hps_read read[HPS_READS];
 };
 
+/* While there were reads, completions could not be asked for, nor a key be made. */
+static void hps_read_none(struct hps_link *link)
+{
+	hps_msg_ask_soon(link);
+	if (link->keys_alone)
+		hps_stream_push(&link->conn);
+}
+
 static void hps_read_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct hps_read *read = container_of(wc->wr_cqe, struct hps_read, cqe);
@@ -63,8 +71,8 @@ static void hps_read_done(struct ib_cq *cq, struct ib_wc *wc)
 		read->failed = true;
 		hps_msg_error(link, wc);
 	}
-	if (!--link->reading && link->keys_alone)
-		hps_stream_push(&link->conn);
+	if (!--link->reading && !link->conn.shut)
+		hps_read_none(link);
 	/* The reader may be gone with all of it afterwards. */
 	if (++reads->done == reads->want)
 		complete(&reads->some);

@@ -57,7 +57,8 @@ struct sock;
  * @ask: somebody waits to hear that what was posted has been delivered. The transport may
  *	not have cared to know until now
  * @probe: with nothing under way, send what proves the peer to be there and takes
- *	nothing there; hps_conn.heard tells of an answer, hps_conn_end() of none
+ *	nothing there; hps_conn.heard tells of an answer, hps_conn_end() of none. False
+ *	if it was not sent, as something is under way that does the same
  * @consumed: the reader is through with a buffer that was passed to
  *	hps_conn_rx_data(); it goes back to the transport
  * @rx_full: can the peer send no more before something is read? Any context,
@@ -98,7 +99,7 @@ struct hps_transport {
 	int (*send_finack)(struct hps_conn *conn);
 	bool (*tx_idle)(struct hps_conn *conn);
 	void (*ask)(struct hps_conn *conn);
-	void (*probe)(struct hps_conn *conn);
+	bool (*probe)(struct hps_conn *conn);
 	void (*consumed)(struct hps_conn *conn, struct hps_buf *buf);
 	bool (*rx_full)(struct hps_conn *conn);
 	void (*grow)(struct hps_conn *conn, struct sock *sk);

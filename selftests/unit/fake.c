@@ -114,9 +114,10 @@ static void fake_ask(struct hps_conn *conn)
 	fake_of(conn)->asked++;
 }
 
-static void fake_probe(struct hps_conn *conn)
+static bool fake_probe(struct hps_conn *conn)
 {
 	fake_of(conn)->probes++;
+	return true;
 }
 
 static void fake_consumed(struct hps_conn *conn, struct hps_buf *buf)

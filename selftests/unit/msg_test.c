@@ -310,9 +310,7 @@ static void hps_msg_send__no_slot(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, control(fake), -EAGAIN);
 	/* And no probe, where all are under way. */
 	i = fake->nr_sends;
-	spin_lock_bh(&link->conn.lock);
-	hps_msg_probe(&link->conn);
-	spin_unlock_bh(&link->conn.lock);
+	KUNIT_EXPECT_FALSE(test, FAKE_LINK_LOCKED(fake, hps_msg_probe(&link->conn)));
 	KUNIT_EXPECT_EQ(test, fake->nr_sends, i);
 }
 
@@ -409,14 +407,35 @@ static void hps_msg_probe__write_of_nothing(struct kunit *test)
 {
 	struct fake_link *fake = fake_link_start(test);
 
-	spin_lock_bh(&fake->link->conn.lock);
-	hps_msg_probe(&fake->link->conn);
-	spin_unlock_bh(&fake->link->conn.lock);
+	KUNIT_EXPECT_TRUE(test, FAKE_LINK_LOCKED(fake, hps_msg_probe(&fake->link->conn)));
 	KUNIT_EXPECT_EQ(test, fake->nr_sends, 1);
 	KUNIT_EXPECT_EQ(test, fake->sends[0].opcode, IB_WR_RDMA_WRITE);
 	KUNIT_EXPECT_TRUE(test, fake->sends[0].signaled);
 	/* It is no message. */
 	KUNIT_EXPECT_EQ(test, fake->link->tx_seq, 0);
+}
+
+/* Soft-RoCE would refuse to repeat the answer to a read before it. */
+static void hps_msg_probe__not_behind_reads(struct kunit *test)
+{
+	struct fake_link *fake = fake_link_start(test);
+	struct hps_link *link = fake->link;
+	struct hps_buf *buf;
+
+	fake_link_attach(fake);
+	buf = fake_tx(test, &link->conn, 4096, 300);
+	KUNIT_EXPECT_EQ(test, send(fake, buf, 100, -1), 0);
+	KUNIT_EXPECT_EQ(test, link->unsignaled, 1);
+	link->reading = 1;
+	spin_lock_bh(&link->conn.lock);
+	KUNIT_EXPECT_FALSE(test, hps_msg_probe(&link->conn));
+	hps_msg_ask(&link->conn);
+	KUNIT_EXPECT_EQ(test, fake->nr_sends, 1);
+	link->reading = 0;
+	hps_msg_ask(&link->conn);
+	spin_unlock_bh(&link->conn.lock);
+	KUNIT_EXPECT_EQ(test, fake->nr_sends, 2);
+	KUNIT_EXPECT_EQ(test, fake->sends[1].opcode, IB_WR_RDMA_WRITE);
 }
 
 static void hps_msg_readdone__invalidates(struct kunit *test)
@@ -583,6 +602,7 @@ static struct kunit_case msg_cases[] = {
 	KUNIT_CASE(hps_msg_urgent__one_at_a_time),
 	KUNIT_CASE(hps_msg_urgent__no_slot),
 	KUNIT_CASE(hps_msg_probe__write_of_nothing),
+	KUNIT_CASE(hps_msg_probe__not_behind_reads),
 	KUNIT_CASE(hps_msg_readdone__invalidates),
 	KUNIT_CASE(hps_msg_cancel__payload),
 	KUNIT_CASE(hps_msg_credit__late),
