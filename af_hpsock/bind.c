@@ -8,6 +8,7 @@
 #include <net/route.h>
 #include <net/tcp_states.h>
 
+#include "bind.h"
 #include "conn.h"
 #include "net.h"
 #include "port.h"

@@ -5,8 +5,11 @@
  */
 #include <net/tcp_states.h>
 
+#include "close.h"
 #include "conn.h"
 #include "conn_life.h"
+#include "connect.h"
+#include "listen.h"
 #include "net.h"
 #include "retry.h"
 #include "sock.h"

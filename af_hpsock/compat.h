@@ -17,6 +17,7 @@
 #include <net/proto_memory.h>
 #endif
 
+#include "listen.h"
 #include "queue.h"
 #include "sock.h"
 

@@ -9,6 +9,7 @@
 #include "conn_rx.h"
 #include "fetch.h"
 #include "net.h"
+#include "poll.h"
 #include "record.h"
 #include "sock.h"
 #include "stream.h"

@@ -9,6 +9,8 @@
 
 #include "conn.h"
 #include "conn_life.h"
+#include "connect.h"
+#include "listen.h"
 #include "net.h"
 #include "port.h"
 #include "record.h"

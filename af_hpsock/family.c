@@ -9,12 +9,21 @@
 #include <net/inet_common.h>
 #include <net/tcp_states.h>
 
+#include "bind.h"
+#include "close.h"
 #include "compat.h"
+#include "connect.h"
 #include "family.h"
+#include "listen.h"
 #include "net.h"
 #include "param.h"
+#include "poll.h"
 #include "record.h"
+#include "recv.h"
+#include "send.h"
 #include "sock.h"
+#include "sockopt.h"
+#include "splice.h"
 
 /* @peer: 0 for our end, 1 for getpeername(), 2 for accept(): gone is fine. */
 static int hps_getname(struct socket *sock, struct sockaddr *uaddr, int peer)

@@ -4,9 +4,11 @@
  */
 #include <net/tcp_states.h>
 
+#include "bind.h"
 #include "compat.h"
 #include "conn.h"
 #include "conn_life.h"
+#include "listen.h"
 #include "port.h"
 #include "queue.h"
 #include "sock.h"

@@ -9,6 +9,7 @@
 #include "options.h"
 #include "param.h"
 #include "probe.h"
+#include "send.h"
 #include "sock.h"
 
 /* Every message is sent at once while there are credits: this flushes. */

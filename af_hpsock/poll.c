@@ -6,6 +6,7 @@
 #include <net/tcp_states.h>
 
 #include "conn.h"
+#include "poll.h"
 #include "record.h"
 #include "sock.h"
 

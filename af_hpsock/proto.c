@@ -5,13 +5,16 @@
 #include <linux/swap.h>
 #include <net/sock.h>
 
+#include "close.h"
 #include "compat.h"
 #include "conn.h"
+#include "connect.h"
 #include "fetch.h"
 #include "probe.h"
 #include "proto.h"
 #include "retry.h"
 #include "sock.h"
+#include "sockopt.h"
 #include "transport.h"
 
 static atomic_long_t hps_memory_allocated;

@@ -10,6 +10,7 @@ struct hps_conn;
 struct hps_sink;
 struct msghdr;
 struct sock;
+struct socket;
 
 /**
  * struct hps_reader - who reads from a stream
@@ -58,6 +59,8 @@ struct hps_recv_msg {
 	struct msghdr *msg;
 };
 
+int hps_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
+		int flags);
 void hps_recv_msg_init(struct hps_recv_msg *to, struct msghdr *msg, size_t len,
 		       int flags);
 ssize_t hps_recv_discard(struct hps_reader *reader, void *from, size_t len);

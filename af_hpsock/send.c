@@ -22,6 +22,7 @@
 #include "lent.h"
 #include "param.h"
 #include "record.h"
+#include "send.h"
 #include "sock.h"
 #include "stream.h"
 #include "urgent.h"

@@ -17,8 +17,10 @@
 #include "compat.h"
 #include "conn.h"
 #include "options.h"
+#include "poll.h"
 #include "record.h"
 #include "sock.h"
+#include "sockopt.h"
 #include "urgent.h"
 
 /**

@@ -13,7 +13,9 @@
 #include <linux/splice.h>
 
 #include "recv.h"
+#include "send.h"
 #include "sock.h"
+#include "splice.h"
 
 /*
  * A reader whose bytes go to a pipe, which its caller has locked. @last is the
