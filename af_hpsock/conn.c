@@ -52,6 +52,20 @@
  *   end of a connection that was not ready, and the end of listening, which drops
  *   all, are the ways out.
  *
+ * What completions do to the socket
+ *
+ *   TCP leaves a segment to the backlog of a socket that is owned, for the segment changes
+ *   the queues that the owner is at work on. Here those are the connection's, under
+ *   hps_conn.lock, which a call holds for moments and never while it sleeps or copies. So
+ *   completions wait for nobody, and of struct sock they touch this alone:
+ *
+ *   sk_state, sk_err, sk_shutdown   written under hps_conn.lock, by calls too from attach
+ *              to parting on, so no change is lost; a call looks again whenever it has slept
+ *   callbacks  they wake, as TCP's do under the socket's spin lock
+ *   memory     what was sent is counted in hps_conn.done_*; who owns the socket, or
+ *              hps_sock_reap_soon() where nobody does, takes it from the socket's accounts.
+ *              What is received was charged when the buffers were posted
+ *
  * Lock order
  *
  *   socket lock (lock_sock)
