@@ -77,7 +77,8 @@ static void hps_cm_fill_hello(struct hps_link *link,
 	hello->dst_port = cpu_to_be16(link->conn.peer.port);
 	hello->credits = cpu_to_be16(credit->rx_told);
 	hello->window = cpu_to_be16(credit->window_max);
-	hello->buf_size = cpu_to_be32(link->receives.size);
+	hello->buf_size = cpu_to_be32(hps_receives_capacity(&link->receives,
+							    link->receives.size));
 	hello->ctrl_slots = cpu_to_be16(HPS_CTRL_SLOTS);
 	link->reads = hps_link_reads(link);
 	hello->features = cpu_to_be64(HPS_FEATURE_SHRINK |

@@ -8,7 +8,13 @@
 #include "dma.h"
 #include "mem.h"
 
-static void hps_dma_unmap_memory(struct hps_dma *dma)
+/**
+ * hps_dma_unmap_memory - hps_dma.unmap of a buffer with memory
+ * @dma: the buffer, mapped
+ *
+ * Context: any.
+ */
+void hps_dma_unmap_memory(struct hps_dma *dma)
 {
 	/*
 	 * What was received has been synchronised, and messages joined to it

@@ -16,6 +16,7 @@ struct ib_device;
  * @ibdev: the device, NULL once unmapped
  * @addr: where its memory is for the device, while @ibdev is set
  * @dir: DMA direction of its memory
+ * @apart: it is a &struct hps_receive_apart
  */
 struct hps_dma {
 	struct hps_buf buf;
@@ -23,6 +24,7 @@ struct hps_dma {
 	struct ib_device *ibdev;
 	u64 addr;
 	u8 dir;
+	bool apart;
 };
 
 /* hps_buf_free() frees the whole of it; likewise what embeds this. */
@@ -40,5 +42,6 @@ struct hps_dma *hps_dma_gather(struct ib_device *ibdev,
 			       struct hps_gather *gather);
 void hps_dma_ungather(struct hps_dma *dma);
 void hps_dma_unmap(struct hps_buf *buf);
+void hps_dma_unmap_memory(struct hps_dma *dma);
 
 #endif /* HPS_DMA_H */

@@ -22,7 +22,7 @@
 #include "receives.h"
 #include "source.h"
 
-/* Our messages are no larger, whatever the peer has buffers for. */
+/* Payload of our messages at most, whatever the peer has buffers for. */
 #define HPS_TX_MAX	65536
 
 /* How long CREDIT is delayed for a peer that ran dry while there is something to read here. */
@@ -226,6 +226,12 @@ static u32 hps_msg_sges(struct hps_link *link, struct ib_sge *sge,
 	return nr;
 }
 
+/* What the peer is told of receives of @size. */
+static u32 hps_msg_longest(const struct hps_link *link, u32 size)
+{
+	return hps_receives_capacity(&link->receives, size);
+}
+
 /* What follows the header without being the program's; returns its length. */
 static u32 hps_msg_payload(struct hps_link *link, u8 type,
 			   struct hps_head *head)
@@ -233,10 +239,10 @@ static u32 hps_msg_payload(struct hps_link *link, u8 type,
 	switch (type) {
 	case HPS_MSG_BUFFERS:
 		head->buffers.from = cpu_to_be32(link->receives.from);
-		head->buffers.size = cpu_to_be32(link->receives.size);
+		head->buffers.size = cpu_to_be32(hps_msg_longest(link, link->receives.size));
 		return sizeof(head->buffers);
 	case HPS_MSG_SHRINK:
-		head->smaller.size = cpu_to_be32(link->shrink->size);
+		head->smaller.size = cpu_to_be32(hps_msg_longest(link, link->shrink->size));
 		head->smaller.pads = cpu_to_be32(link->shrink->pads);
 		return sizeof(head->smaller);
 	case HPS_MSG_URGENT:
@@ -320,8 +326,7 @@ static int hps_msg_post(struct hps_link *link, u8 type, struct hps_buf *buf,
  */
 void hps_msg_resize(struct hps_link *link)
 {
-	u32 max = min_t(u32, link->tx_size, HPS_TX_MAX) -
-		  sizeof(struct hps_hdr);
+	u32 max = min_t(u32, link->tx_size - sizeof(struct hps_hdr), HPS_TX_MAX);
 
 	lockdep_assert_held(&link->conn.lock);
 	link->tx_resize = false;

@@ -68,8 +68,8 @@ static bool hps_msg_rx_stream(struct hps_link *link, struct hps_buf *buf,
 
 static bool hps_msg_rx_data(struct hps_link *link, struct hps_buf *buf)
 {
-	const struct hps_hdr *hdr = buf->data;
-	u32 len = buf->end - sizeof(*hdr);
+	const struct hps_hdr *hdr = hps_receive_head(buf);
+	u32 start = hps_receive_start(buf), len = buf->end - start;
 	int urgent = -1;
 
 	if (hdr->flags & HPS_FLAG_URGENT) {
@@ -79,12 +79,12 @@ static bool hps_msg_rx_data(struct hps_link *link, struct hps_buf *buf)
 			return false;
 		}
 	}
-	return hps_msg_rx_stream(link, buf, sizeof(*hdr), buf->end, urgent);
+	return hps_msg_rx_stream(link, buf, start, buf->end, urgent);
 }
 
 static bool hps_msg_rx_srcavail(struct hps_link *link, struct hps_buf *buf)
 {
-	const struct hps_srcavail *src = buf->data + sizeof(struct hps_hdr);
+	const struct hps_srcavail *src = hps_receive_payload(buf);
 	u64 addr = be64_to_cpu(src->addr);
 	u32 len = be32_to_cpu(src->len);
 
@@ -123,7 +123,7 @@ static int hps_msg_rx_read(struct hps_link *link, u32 total)
 
 static bool hps_msg_rx_readdone(struct hps_link *link, struct hps_buf *buf)
 {
-	const struct hps_readdone *read = buf->data + sizeof(struct hps_hdr);
+	const struct hps_readdone *read = hps_receive_payload(buf);
 
 	if (hps_msg_rx_read(link, be32_to_cpu(read->total)))
 		hps_msg_violation(link, HPS_STAT_VIOLATION_SOURCE);
@@ -134,8 +134,7 @@ static bool hps_msg_rx_readdone(struct hps_link *link, struct hps_buf *buf)
 
 static bool hps_msg_rx_srccancel(struct hps_link *link, struct hps_buf *buf)
 {
-	const struct hps_srccancel *cancel =
-		buf->data + sizeof(struct hps_hdr);
+	const struct hps_srccancel *cancel = hps_receive_payload(buf);
 	struct hps_conn *conn = &link->conn;
 
 	if (conn->fin_rcvd || conn->records) {
@@ -154,7 +153,7 @@ static bool hps_msg_rx_srccancel(struct hps_link *link, struct hps_buf *buf)
 
 static bool hps_msg_rx_cancelack(struct hps_link *link, struct hps_buf *buf)
 {
-	const struct hps_cancelack *ack = buf->data + sizeof(struct hps_hdr);
+	const struct hps_cancelack *ack = hps_receive_payload(buf);
 
 	if (hps_cancel_acked(link, be32_to_cpu(ack->done)))
 		hps_msg_violation(link, HPS_STAT_VIOLATION_SOURCE);
@@ -184,7 +183,7 @@ static bool hps_msg_rx_finack(struct hps_link *link, struct hps_buf *buf)
 
 static bool hps_msg_rx_buffers(struct hps_link *link, struct hps_buf *buf)
 {
-	const struct hps_buffers *buffers = buf->data + sizeof(struct hps_hdr);
+	const struct hps_buffers *buffers = hps_receive_payload(buf);
 	u32 from = be32_to_cpu(buffers->from), size = be32_to_cpu(buffers->size);
 
 	/* One step at a time. */
@@ -213,7 +212,7 @@ static bool hps_msg_spent(struct hps_link *link)
 
 static bool hps_msg_rx_shrink(struct hps_link *link, struct hps_buf *buf)
 {
-	const struct hps_smaller *smaller = buf->data + sizeof(struct hps_hdr);
+	const struct hps_smaller *smaller = hps_receive_payload(buf);
 	u32 size = be32_to_cpu(smaller->size), pads = be32_to_cpu(smaller->pads);
 
 	if (!hps_msg_spent(link))
@@ -245,8 +244,7 @@ static bool hps_msg_rx_pad(struct hps_link *link, struct hps_buf *buf)
 
 static bool hps_msg_rx_urgent(struct hps_link *link, struct hps_buf *buf)
 {
-	const struct hps_urgent_ahead *urgent =
-		buf->data + sizeof(struct hps_hdr);
+	const struct hps_urgent_ahead *urgent = hps_receive_payload(buf);
 	u32 ahead = be32_to_cpu(urgent->ahead);
 
 	/* One at a time. */
@@ -299,12 +297,12 @@ static bool hps_msg_heard(struct hps_link *link, const struct hps_hdr *hdr)
 }
 
 /* What holds for messages of every type; false ends the connection. */
-static bool hps_msg_check(struct hps_link *link, const struct hps_buf *buf)
+static bool hps_msg_check(struct hps_link *link, const struct hps_buf *buf, u32 len)
 {
-	const struct hps_hdr *hdr = buf->data;
+	const struct hps_hdr *hdr = hps_receive_head(buf);
 	u32 payload;
 
-	if (buf->end < sizeof(*hdr)) {
+	if (len < sizeof(*hdr)) {
 		hps_msg_violation(link, HPS_STAT_VIOLATION_LENGTH);
 		return false;
 	}
@@ -313,7 +311,7 @@ static bool hps_msg_check(struct hps_link *link, const struct hps_buf *buf)
 		hps_msg_violation(link, HPS_STAT_VIOLATION_TYPE);
 		return false;
 	}
-	payload = buf->end - sizeof(*hdr);
+	payload = len - sizeof(*hdr);
 	if (be32_to_cpu(hdr->len) != payload ||
 	    payload < hps_msg_types[hdr->type].min ||
 	    payload > hps_msg_types[hdr->type].max) {
@@ -337,28 +335,41 @@ static bool hps_msg_check(struct hps_link *link, const struct hps_buf *buf)
 }
 
 /*
- * A message came in. The link is established and locked.
+ * A message of @len bytes came in. The link is established and locked.
  *
  * Also what came before an end that was begun here is still delivered: the
  * peer's data counts, only its protocol is not answered any more. Not so once
  * the program was told of the end: what it would read has a gap by then.
  */
-static void hps_msg_rx(struct hps_link *link, struct hps_buf *buf)
+static void hps_msg_rx(struct hps_link *link, struct hps_buf *buf, u32 len)
 {
-	const struct hps_hdr *hdr = buf->data;
+	const struct hps_hdr *hdr = hps_receive_head(buf);
 
 	lockdep_assert_held(&link->conn.lock);
 	if (link->conn.reported ||
 	    (link->conn.shut && link->conn.err == EPROTO))
 		return;
-	if (!hps_msg_check(link, buf))
+	if (!hps_msg_check(link, buf, len))
 		return;
+	buf->end = hps_receive_start(buf) + len - sizeof(*hdr);
 	link->conn.heard = jiffies;
 	if (!hps_msg_types[hdr->type].rx(link, buf))
 		hps_receives_again(link, buf);
 	hps_msg_pad(link);
 	hps_stream_push(&link->conn);
 	hps_msg_credit(link);
+}
+
+/* The processor is to see what came in. */
+static void hps_msg_rx_sync(const struct hps_receive *rx, u32 len)
+{
+	u32 head = rx->dma.apart ? min_t(u32, len, sizeof(struct hps_hdr)) : 0;
+
+	if (head)
+		ib_dma_sync_single_for_cpu(rx->dma.ibdev, hps_receive_apart(rx)->addr,
+					   head, DMA_FROM_DEVICE);
+	ib_dma_sync_single_for_cpu(rx->dma.ibdev, rx->dma.addr, len - head,
+				   DMA_FROM_DEVICE);
 }
 
 static void hps_msg_rx_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -374,9 +385,7 @@ static void hps_msg_rx_done(struct ib_cq *cq, struct ib_wc *wc)
 		hps_msg_error(link, wc);
 		goto unlock;
 	}
-	ib_dma_sync_single_for_cpu(rx->dma.ibdev, rx->dma.addr, wc->byte_len,
-				   DMA_FROM_DEVICE);
-	buf->end = wc->byte_len;
+	hps_msg_rx_sync(rx, wc->byte_len);
 	buf->remote = false;
 	link->rx_revoked = wc->wc_flags & IB_WC_WITH_INVALIDATE ?
 			   wc->ex.invalidate_rkey : 0;
@@ -384,11 +393,19 @@ static void hps_msg_rx_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (conn->state == TCP_SYN_RECV)
 		hps_msg_established(link);
 	if (link->established)
-		hps_msg_rx(link, buf);
+		hps_msg_rx(link, buf, wc->byte_len);
 	else if (!conn->shut)
 		hps_msg_violation(link, HPS_STAT_VIOLATION_STATE);
 unlock:
 	spin_unlock_bh(&conn->lock);
+}
+
+static void hps_msg_rx_sge(struct hps_receive *rx, struct ib_sge *sge, u64 addr, u32 len)
+{
+	sge->addr = addr;
+	sge->length = len;
+	sge->lkey = rx->link->id->qp->pd->local_dma_lkey;
+	ib_dma_sync_single_for_device(rx->dma.ibdev, addr, len, DMA_FROM_DEVICE);
 }
 
 /**
@@ -402,17 +419,15 @@ int hps_msg_rx_post(struct hps_link *link, struct hps_buf *buf)
 {
 	struct hps_receive *rx = hps_receive(buf);
 	struct ib_recv_wr wr = {};
-	struct ib_sge sge;
+	struct ib_sge sge[2];
 
 	lockdep_assert_held(&link->conn.lock);
-	sge.addr = rx->dma.addr;
-	sge.length = buf->size;
-	sge.lkey = link->id->qp->pd->local_dma_lkey;
-	ib_dma_sync_single_for_device(rx->dma.ibdev, rx->dma.addr, buf->size,
-				      DMA_FROM_DEVICE);
+	if (rx->dma.apart)
+		hps_msg_rx_sge(rx, &sge[wr.num_sge++], hps_receive_apart(rx)->addr,
+			       sizeof(struct hps_hdr));
+	hps_msg_rx_sge(rx, &sge[wr.num_sge++], rx->dma.addr, buf->size);
 	rx->cqe.done = hps_msg_rx_done;
 	wr.wr_cqe = &rx->cqe;
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
+	wr.sg_list = sge;
 	return ib_post_recv(link->id->qp, &wr, NULL);
 }

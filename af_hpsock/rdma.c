@@ -206,7 +206,8 @@ static void hps_rdma_info(struct hps_conn *conn, struct hpsock_info *info)
 	info->tx_credits = hps_credit_left(&link->credit);
 	info->rx_window = link->credit.window;
 	info->tx_msg_size = conn->tx_msg_max;
-	info->rx_msg_size = link->receives.size - sizeof(struct hps_hdr);
+	info->rx_msg_size = hps_receives_capacity(&link->receives, link->receives.size) -
+			    sizeof(struct hps_hdr);
 	info->credit_stalls = link->stalls;
 	if (link->dev)
 		strscpy(info->device, dev_name(&link->dev->ibdev->dev),
@@ -336,7 +337,7 @@ static int hps_rdma_create_qp(struct hps_link *link, struct rdma_cm_id *id,
 		.cap.max_send_wr = HPS_SQ_SIZE + 1,
 		.cap.max_recv_wr = rq_size + 1,
 		.cap.max_send_sge = sges,
-		.cap.max_recv_sge = 1,
+		.cap.max_recv_sge = 1 + link->receives.apart,
 		.cap.max_inline_data = inline_max,
 		.cap.max_rdma_ctxs = HPS_READS,
 		.port_num = id->port_num,
@@ -376,6 +377,7 @@ int hps_rdma_setup(struct hps_link *link, struct rdma_cm_id *id)
 	int err;
 
 	link->iwarp = rdma_protocol_iwarp(id->device, id->port_num);
+	link->receives.apart = attrs->max_recv_sge > 1;
 	link->keys_alone = hps_keys_repeated(id->device);
 	rq_size = link->credit.window_max + HPS_CTRL_SLOTS +
 		  link->tx_offers_max + 1;

@@ -213,7 +213,7 @@ static u32 hps_read_all(struct hps_reads *reads)
  */
 int hps_read(struct hps_conn *conn, struct hps_buf *buf, struct hps_sink *sink)
 {
-	const struct hps_srcavail *src = buf->data + sizeof(struct hps_hdr);
+	const struct hps_srcavail *src = hps_receive_payload(buf);
 	struct hps_link *link = hps_link(conn);
 	struct hps_reads *reads;
 	u32 done;

@@ -25,6 +25,7 @@
 #include "dma.h"
 #include "growth.h"
 #include "link.h"
+#include "mem.h"
 #include "msg.h"
 #include "msg_rx.h"
 #include "net.h"
@@ -316,7 +317,7 @@ void hps_receives_read(struct hps_link *link)
 		return;
 	link->receives.telling = true;
 	list_for_each_entry_safe(buf, next, &link->receives.read, list) {
-		src = buf->data + sizeof(struct hps_hdr);
+		src = hps_receive_payload(buf);
 		if (hps_msg_readdone(link, be32_to_cpu(src->rkey)))
 			break;
 		list_del_init(&buf->list);
@@ -339,16 +340,54 @@ static void hps_receives_free_list(struct hps_link *link,
 	}
 }
 
+static void hps_receives_unmap_apart(struct hps_dma *dma)
+{
+	struct hps_receive_apart *apart = hps_receive_apart(hps_receive(&dma->buf));
+
+	ib_dma_unmap_single(dma->ibdev, apart->addr, sizeof(*apart->head),
+			    DMA_FROM_DEVICE);
+	hps_mem_sub(apart->head);
+	kfree(apart->head);
+	hps_dma_unmap_memory(dma);
+}
+
+/* Give a receive memory for the header; 0 or -ENOMEM. */
+static int hps_receives_part(struct hps_receive_apart *apart)
+{
+	struct hps_dma *dma = &apart->receive.dma;
+	struct hps_hdr *head = kmalloc(sizeof(*head), GFP_KERNEL | __GFP_NOWARN);
+
+	if (!head)
+		return -ENOMEM;
+	apart->addr = ib_dma_map_single(dma->ibdev, head, sizeof(*head),
+					DMA_FROM_DEVICE);
+	if (ib_dma_mapping_error(dma->ibdev, apart->addr)) {
+		kfree(head);
+		return -ENOMEM;
+	}
+	hps_mem_add(head);
+	apart->head = head;
+	dma->apart = true;
+	dma->unmap = hps_receives_unmap_apart;
+	return 0;
+}
+
 static struct hps_receive *hps_receives_new(struct hps_link *link,
 					    struct ib_device *ibdev, u32 size)
 {
-	struct hps_receive *rx = hps_dma_new(sizeof(*rx), ibdev, size,
-					     DMA_FROM_DEVICE,
+	bool apart = hps_receives_apart(&link->receives, size);
+	size_t object = apart ? sizeof(struct hps_receive_apart) :
+				sizeof(struct hps_receive);
+	struct hps_receive *rx = hps_dma_new(object, ibdev, size, DMA_FROM_DEVICE,
 					     GFP_KERNEL | __GFP_NOWARN);
 
-	if (rx)
-		rx->link = link;
-	return rx;
+	if (!rx)
+		return NULL;
+	rx->link = link;
+	if (!apart || !hps_receives_part(hps_receive_apart(rx)))
+		return rx;
+	hps_buf_free(&rx->dma.buf);
+	return NULL;
 }
 
 /* All of @count buffers, or none. */

@@ -6,6 +6,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "dma.h"
+#include "wire.h"
 
 struct hps_conn;
 struct hps_link;
@@ -34,6 +35,44 @@ static inline struct hps_receive *hps_receive(const struct hps_buf *buf)
 }
 
 /**
+ * struct hps_receive_apart - one whose message header goes elsewhere
+ * @receive: the buffer, first, for what follows the header
+ * @head: the header, in memory of its own; gone once the buffer is unmapped
+ * @addr: where that is for the device
+ */
+struct hps_receive_apart {
+	struct hps_receive receive;
+	struct hps_hdr *head;
+	u64 addr;
+};
+
+static_assert(offsetof(struct hps_receive_apart, receive) == 0);
+
+static inline struct hps_receive_apart *hps_receive_apart(const struct hps_receive *rx)
+{
+	return container_of(rx, struct hps_receive_apart, receive);
+}
+
+/* The header of the message that a buffer is for. */
+static inline struct hps_hdr *hps_receive_head(const struct hps_buf *buf)
+{
+	const struct hps_receive *rx = hps_receive(buf);
+
+	return rx->dma.apart ? hps_receive_apart(rx)->head : buf->data;
+}
+
+/* Where in the buffer that begins which follows the header. */
+static inline u32 hps_receive_start(const struct hps_buf *buf)
+{
+	return hps_receive(buf)->dma.apart ? 0 : sizeof(struct hps_hdr);
+}
+
+static inline void *hps_receive_payload(const struct hps_buf *buf)
+{
+	return buf->data + hps_receive_start(buf);
+}
+
+/**
  * struct hps_receives - the receives of a link
  * @all: every struct hps_receive, wherever it is
  * @spare: buffers of @size to be posted
@@ -49,6 +88,7 @@ static inline struct hps_receive *hps_receive(const struct hps_buf *buf)
  * @extra: how many are posted for READDONE and CANCELACK
  * @tell: the peer is to hear of @from and @size
  * @telling: it is being told of those in @read
+ * @apart: the device can put a header elsewhere than what follows; constant
  *
  * Guarded by hps_conn.lock.
  */
@@ -67,7 +107,23 @@ struct hps_receives {
 	u32 extra;
 	bool tell;
 	bool telling;
+	bool apart;
 };
+
+/*
+ * Receives of a page or more have all of it for what follows the header. So a program's
+ * write of a power of two, 64 KiB for one, fills a message and leaves no rest.
+ */
+static inline bool hps_receives_apart(const struct hps_receives *receives, u32 size)
+{
+	return receives->apart && size >= PAGE_SIZE;
+}
+
+/* Bytes of the longest message that receives of @size can take, header included. */
+static inline u32 hps_receives_capacity(const struct hps_receives *receives, u32 size)
+{
+	return size + (hps_receives_apart(receives, size) ? sizeof(struct hps_hdr) : 0);
+}
 
 /* hps_growth_read() looks without the lock. */
 static inline void hps_receives_hold_more(struct hps_receives *receives, int more)

@@ -63,7 +63,14 @@ static int fake_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
 		return -ENOMEM;
 	post->cqe = wr->wr_cqe;
 	post->addr = (void *)(uintptr_t)wr->sg_list[0].addr;
-	post->size = wr->sg_list[0].length;
+	post->size = wr->sg_list[wr->num_sge - 1].length;
+	post->room = post->size;
+	if (wr->num_sge > 1) {
+		post->payload = (void *)(uintptr_t)wr->sg_list[1].addr;
+	} else {
+		post->payload = post->addr + sizeof(struct hps_hdr);
+		post->room -= sizeof(struct hps_hdr);
+	}
 	fake->nr_receives++;
 	return 0;
 }
@@ -120,15 +127,16 @@ struct hps_hdr *fake_arriving(struct fake_link *fake, u8 type, const void *paylo
 	struct hps_link *link = fake->link;
 
 	KUNIT_ASSERT_GT(fake->test, fake->nr_receives, 0);
-	KUNIT_ASSERT_GE(fake->test, fake->receives[0].size, sizeof(*hdr) + len);
-	memset(hdr, 0, sizeof(*hdr) + len);
+	KUNIT_ASSERT_GE(fake->test, fake->receives[0].room, len);
+	memset(hdr, 0, sizeof(*hdr));
+	memset(fake->receives[0].payload, 0, len);
 	hdr->type = type;
 	hdr->flags = link->tx_urgents ? HPS_FLAG_HEARD : 0;
 	hdr->len = cpu_to_be32(len);
 	hdr->seq = cpu_to_be32(link->rx_seq);
 	hdr->credit = cpu_to_be32(link->credit.tx_granted);
 	if (payload)
-		memcpy(hdr + 1, payload, len);
+		memcpy(fake->receives[0].payload, payload, len);
 	return hdr;
 }
 
@@ -166,7 +174,7 @@ void fake_message(struct fake_link *fake, u8 type, const void *payload, u32 len)
 void fake_data(struct fake_link *fake, u32 len)
 {
 	fake_message(fake, HPS_MSG_DATA, NULL,
-		     len ?: fake->receives[0].size - sizeof(struct hps_hdr));
+		     len ?: fake->receives[0].room);
 }
 
 /**
@@ -293,6 +301,7 @@ struct fake_link *fake_link(struct kunit *test)
 	link->credit.tx_granted = 4;
 	link->credit.tx_max = 32;
 	link->tx_size = 1024;
+	link->receives.apart = true;
 	conn->state = TCP_ESTABLISHED;
 	conn->confirmed = true;
 	link->established = true;

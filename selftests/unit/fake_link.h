@@ -19,8 +19,10 @@
  * @signaled: it asked for a completion
  * @head: of a send, the header and what follows it
  * @rkey: that it invalidates
- * @addr: of a receive
- * @size: bytes of it
+ * @addr: of a receive: where the header goes
+ * @payload: where that goes which follows it
+ * @room: bytes for that
+ * @size: bytes of the buffer, which may hold both
  */
 struct fake_posted {
 	struct ib_cqe *cqe;
@@ -29,6 +31,8 @@ struct fake_posted {
 	struct hps_head head;
 	u32 rkey;
 	void *addr;
+	void *payload;
+	u32 room;
 	u32 size;
 };
 

@@ -111,7 +111,8 @@ static void hps_growth_read__size(struct kunit *test)
 	KUNIT_EXPECT_GT(test, link->receives.size, 1024);
 	buffers = fake_link_sent(fake, HPS_MSG_BUFFERS);
 	KUNIT_ASSERT_NOT_NULL(test, buffers);
-	KUNIT_EXPECT_EQ(test, be32_to_cpu(buffers->head.buffers.size), link->receives.size);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(buffers->head.buffers.size),
+			link->receives.size + sizeof(struct hps_hdr));
 	/* Message n goes into receive n; those before are as small as they were. */
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(buffers->head.buffers.from), link->receives.from);
 	KUNIT_EXPECT_EQ(test, fake_link_sized(fake, 1024), small);

@@ -458,6 +458,60 @@ static void hps_msg_rx__after_the_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&conn->rx_avail), 10);
 }
 
+/* What follows the header fills a receive of a page or more, from its beginning. */
+static void hps_msg_rx__header_apart(struct kunit *test)
+{
+	static const u8 bytes[] = { 1, 2, 3 };
+	struct fake_link *fake = fake_link(test);
+	struct hps_conn *conn = &fake->link->conn;
+	struct hps_buf *buf;
+
+	fake->link->receives.size = PAGE_SIZE;
+	KUNIT_ASSERT_EQ(test, hps_receives_setup(fake->link, &fake->ibdev), 0);
+	KUNIT_EXPECT_EQ(test, fake->receives[0].room, PAGE_SIZE);
+	fake_message(fake, HPS_MSG_DATA, bytes, sizeof(bytes));
+	buf = list_first_entry_or_null(&conn->rxq, struct hps_buf, list);
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	KUNIT_EXPECT_EQ(test, buf->start, 0);
+	KUNIT_EXPECT_EQ(test, buf->end, sizeof(bytes));
+	KUNIT_EXPECT_EQ(test, memcmp(buf->data, bytes, sizeof(bytes)), 0);
+	fake_data(fake, 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&conn->rx_avail), sizeof(bytes) + PAGE_SIZE);
+	fake_read(fake);
+	fake_read(fake);
+	FAKE_EXPECT_POSTED(test, fake);
+}
+
+/* A device with one element to a receive has both in a row. */
+static void hps_msg_rx__header_within(struct kunit *test)
+{
+	struct fake_link *fake = fake_link(test);
+
+	fake->link->receives.apart = false;
+	fake->link->receives.size = PAGE_SIZE;
+	KUNIT_ASSERT_EQ(test, hps_receives_setup(fake->link, &fake->ibdev), 0);
+	KUNIT_EXPECT_EQ(test, fake->receives[0].room, PAGE_SIZE - sizeof(struct hps_hdr));
+	fake_data(fake, 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&fake->link->conn.rx_avail),
+			PAGE_SIZE - sizeof(struct hps_hdr));
+}
+
+/* Neither the header's memory nor the buffer's is left. */
+static void hps_msg_rx__no_memory_apart(struct kunit *test)
+{
+	struct fake_link *fake = fake_link(test);
+	u32 i;
+
+	fake->link->receives.size = PAGE_SIZE;
+	for (i = 0; i < 6; i++) {
+		mock_fail(MOCK_ALLOC, BIT(i));
+		KUNIT_EXPECT_EQ(test, hps_receives_setup(fake->link, &fake->ibdev), -ENOMEM);
+	}
+	mock_fail(MOCK_ALLOC, 0);
+	KUNIT_EXPECT_EQ(test, fake->nr_receives, 0);
+	KUNIT_EXPECT_EQ(test, hps_receives_setup(fake->link, &fake->ibdev), 0);
+}
+
 static struct kunit_case msg_rx_cases[] = {
 	KUNIT_CASE(hps_msg_rx_done__establishes),
 	KUNIT_CASE(hps_msg_rx_done__too_early),
@@ -485,6 +539,9 @@ static struct kunit_case msg_rx_cases[] = {
 	KUNIT_CASE(hps_msg_check__credit),
 	KUNIT_CASE(hps_msg_check__heard_of_none),
 	KUNIT_CASE(hps_msg_rx__after_the_end),
+	KUNIT_CASE(hps_msg_rx__header_apart),
+	KUNIT_CASE(hps_msg_rx__header_within),
+	KUNIT_CASE(hps_msg_rx__no_memory_apart),
 	{}
 };
 

@@ -265,7 +265,7 @@ static void hps_msg_resize__in_time(struct kunit *test)
 	/* At once, if that one was sent already. */
 	buffers.size = cpu_to_be32(HPS_BUF_MAX);
 	fake_message(fake, HPS_MSG_BUFFERS, &buffers, sizeof(buffers));
-	KUNIT_EXPECT_EQ(test, conn->tx_msg_max, 65536 - sizeof(struct hps_hdr));
+	KUNIT_EXPECT_EQ(test, conn->tx_msg_max, 65536);
 	conn->user_mss = 500;
 	spin_lock_bh(&fake->link->conn.lock);
 	hps_msg_resize(fake->link);

@@ -552,7 +552,8 @@ static void hps_shrink_work__as_large(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&link->shrink->list));
 	shrink = fake_link_sent(fake, HPS_MSG_SHRINK);
 	KUNIT_ASSERT_NOT_NULL(test, shrink);
-	KUNIT_EXPECT_EQ(test, be32_to_cpu(shrink->head.smaller.size), 65536);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(shrink->head.smaller.size),
+			65536 + sizeof(struct hps_hdr));
 	pads = be32_to_cpu(shrink->head.smaller.pads);
 	pad(fake, pads);
 	KUNIT_EXPECT_EQ(test, link->shrink->state, HPS_SHRINK_REST);
