@@ -48,12 +48,13 @@ struct hps_gather {
  * @stamp: receive: when the last of its messages came in
  * @busy: send: a writer is filling behind @end, so the memory has to stay
  * @lent: send: the peer will read the bytes from where they are
+ * @full: send: nothing is added any more, though there is room
  * @remote: receive: it holds SRCAVAIL, and from @start to @end offsets of what the
  *	peer has there
  * @fetched: receive: memory of the reader's own, with what was remote
  *
  * Receive buffers belong to their transport, send buffers to their connection;
- * @start, @end, @done and @busy are guarded by hps_conn.lock.
+ * @start, @end, @done, @full and @busy are guarded by hps_conn.lock.
  */
 struct hps_buf {
 	struct list_head list;
@@ -63,7 +64,10 @@ struct hps_buf {
 	u32 size;
 	bool busy;
 	bool lent;
-	bool remote;
+	union {
+		bool full;
+		bool remote;
+	};
 	bool fetched;
 	u32 start;
 	u32 end;

@@ -222,7 +222,7 @@ struct hps_conn {
 static inline bool hps_conn_filled(const struct hps_conn *conn,
 				   const struct hps_buf *buf)
 {
-	return buf->size - buf->end < conn->tx_least;
+	return buf->full || buf->size - buf->end < conn->tx_least;
 }
 
 /* Is the handshake under way? */

@@ -56,6 +56,7 @@ void hps_conn_tx_done(struct hps_conn *conn, struct hps_buf *buf, u32 len)
 			hps_conn_free_buf(conn, buf);
 			return;
 		}
+		buf->full = false;
 		list_move(&buf->list, &conn->tx_spare);
 	}
 	buf->start = 0;

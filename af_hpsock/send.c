@@ -29,8 +29,22 @@
 #include "wait.h"
 #include "zerocopy.h"
 
-/* The last buffer of the queue if it has room, or a spare one; marked busy. */
-static struct hps_buf *hps_send_tail(struct hps_conn *conn)
+/*
+ * Is the rest of a buffer too small for a write of @left bytes? With all before it sent,
+ * what goes there would be a message of its own; and so would the rest of this write,
+ * and of each that comes after. Two buffers in a row hold more than one of them can.
+ */
+static bool hps_send_cuts(const struct hps_conn *conn, const struct hps_buf *buf, size_t left)
+{
+	return buf->end && buf->start == buf->end &&
+	       buf->size - buf->end < min_t(size_t, left, conn->tx_msg_max);
+}
+
+/*
+ * The last buffer of the queue if it has room for more than a part of @left bytes, or a
+ * spare one; marked busy.
+ */
+static struct hps_buf *hps_send_tail(struct hps_conn *conn, size_t left)
 {
 	struct hps_buf *buf = NULL;
 
@@ -39,6 +53,11 @@ static struct hps_buf *hps_send_tail(struct hps_conn *conn)
 		goto unlock;
 	if (!list_empty(&conn->txq))
 		buf = list_last_entry(&conn->txq, struct hps_buf, list);
+	if (buf && !hps_buf_borrows(buf) && hps_send_cuts(conn, buf, left)) {
+		buf->full = true;
+		list_move_tail(&buf->list, &conn->tx_flight);
+		buf = NULL;
+	}
 	if (!buf || hps_conn_filled(conn, buf)) {
 		buf = list_first_entry_or_null(&conn->tx_spare, struct hps_buf,
 					       list);
@@ -59,7 +78,7 @@ unlock:
 static struct hps_buf *hps_send_buf(struct sock *sk, struct hps_conn *conn,
 				    size_t left)
 {
-	struct hps_buf *buf = hps_send_tail(conn);
+	struct hps_buf *buf = hps_send_tail(conn, left);
 	u32 size = READ_ONCE(conn->tx_msg_max);
 
 	if (buf)
@@ -162,12 +181,16 @@ static size_t hps_send_piece(const struct iov_iter *iter)
 					iov_iter_single_seg_count(iter);
 }
 
-/* How many bytes may be queued? As TCP's last segment, a small write is not cut. */
-static size_t hps_send_room(const struct sock *sk)
+/*
+ * How many bytes may be queued? As TCP's last segment, a small write is not cut, nor is
+ * one that fills a message: at the limit each would make two.
+ */
+static size_t hps_send_room(const struct sock *sk, const struct hps_conn *conn)
 {
 	ssize_t room = sk->sk_sndbuf - sk->sk_wmem_queued;
+	ssize_t whole = min_t(ssize_t, READ_ONCE(conn->tx_msg_max), sk->sk_sndbuf / 8);
 
-	return max_t(ssize_t, room, PAGE_SIZE);
+	return max3(room, whole, (ssize_t)PAGE_SIZE);
 }
 
 /* Take up to @max pages of @len bytes; returns the bytes taken, or -EFAULT for none. */
@@ -224,7 +247,7 @@ static size_t hps_send_worth(struct sock *sk, const struct hps_conn *conn,
 	/* A rest below gather_min would have to be copied: take it along. */
 	if (len > fit && len - fit < min_len)
 		fit = len;
-	len = min3(len, hps_send_room(sk), fit);
+	len = min3(len, hps_send_room(sk, conn), fit);
 	return len < min_len ? 0 : len;
 }
 
@@ -293,7 +316,7 @@ static ssize_t hps_send_copy(struct sock *sk, struct hps_conn *conn,
 	buf = hps_send_buf(sk, conn, msg_data_left(msg) + head);
 	if (!buf)
 		return -ENOMEM;
-	len = min3(msg_data_left(msg), hps_send_room(sk),
+	len = min3(msg_data_left(msg), hps_send_room(sk, conn),
 		   (size_t)(buf->size - buf->end - head));
 	err = hps_buf_from_iter(buf->data + buf->end + head, len,
 				&msg->msg_iter);
@@ -341,7 +364,7 @@ static ssize_t hps_send_lent(struct sock *sk, struct hps_conn *conn,
 	    (!call->timeo || (call->waited && call->waited != conn)))
 		return 0;
 	lent = hps_lent_get(sk, conn, iter,
-			    min(hps_send_room(sk), hps_send_piece(iter)),
+			    min(hps_send_room(sk, conn), hps_send_piece(iter)),
 			    call->uarg, call->gather, call->mode, &refused);
 	if (!lent) {
 		call->lend_from = call->sent + refused;
