@@ -317,11 +317,15 @@ static int hps_record_wait(struct sock *sk, struct hps_record_call *call)
 		conn = hps_sk_conn(sk);
 		if (!conn)
 			return hps_recv_end(sk);
+		/*
+		 * Pairs with hps_conn_rx_data(), which counts the end of a message before
+		 * its bytes: a message that is not seen here makes them more than @avail.
+		 */
+		avail = atomic_read_acquire(&conn->rx_avail);
 		if (atomic_read(&conn->rx_records)) {
 			call->patience = 0;
 			return 1;
 		}
-		avail = atomic_read(&conn->rx_avail);
 		call->patience = hps_record_peeks(call) ? 0 : call->timeo;
 		if (avail && conn->rx_parted)
 			return 1;
