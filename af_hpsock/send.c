@@ -29,6 +29,9 @@
 #include "wait.h"
 #include "zerocopy.h"
 
+/* Bytes of a buffer for a write that is longer than a message. */
+#define HPS_SEND_BUF	65536
+
 /*
  * Is the rest of a buffer too small for a write of @left bytes? With all before it sent,
  * what goes there would be a message of its own; and so would the rest of this write,
@@ -80,15 +83,16 @@ static struct hps_buf *hps_send_buf(struct sock *sk, struct hps_conn *conn,
 {
 	struct hps_buf *buf = hps_send_tail(conn, left);
 	u32 size = READ_ONCE(conn->tx_msg_max);
+	u32 room = clamp_t(size_t, left, PAGE_SIZE, HPS_SEND_BUF);
 
 	if (buf)
 		return buf;
 	/*
-	 * No message spans two buffers. Short ones share a page, which holds as many
-	 * as fit and leaves no rest.
+	 * No message spans two buffers. Short ones share one, which holds as many as fit
+	 * and leaves no rest; longer ones, if they may be by the time that it is their turn.
 	 */
-	if (size < PAGE_SIZE)
-		size *= PAGE_SIZE / size;
+	if (size < room)
+		size *= room / size;
 	/*
 	 * A small write with nothing unsent before it: a page is room enough for it and
 	 * for the writes that may follow and combine with it.
@@ -309,15 +313,14 @@ static ssize_t hps_send_copy(struct sock *sk, struct hps_conn *conn,
 {
 	struct msghdr *msg = call->msg;
 	u32 head = hps_send_head_len(call);
+	size_t len = min(msg_data_left(msg), hps_send_room(sk, conn));
 	struct hps_buf *buf;
-	size_t len;
 	int err;
 
-	buf = hps_send_buf(sk, conn, msg_data_left(msg) + head);
+	buf = hps_send_buf(sk, conn, len + head);
 	if (!buf)
 		return -ENOMEM;
-	len = min3(msg_data_left(msg), hps_send_room(sk, conn),
-		   (size_t)(buf->size - buf->end - head));
+	len = min_t(size_t, len, buf->size - buf->end - head);
 	err = hps_buf_from_iter(buf->data + buf->end + head, len,
 				&msg->msg_iter);
 	if (head && !err)
