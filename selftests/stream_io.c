@@ -1010,14 +1010,20 @@ TEST_F(io, smaller_send_buffer)
 	EXPECT_WAIT(POLLOUT, self->c);
 }
 
-/* Bytes that one message may bring, a number that TCP does not have. */
-static unsigned int message_size(int fd)
+/* All zero for TCP. */
+static struct hpsock_info info_of(int fd)
 {
 	struct hpsock_info info = {};
 	socklen_t len = sizeof(info);
 
 	getsockopt(fd, SOL_HPSOCK, HPSOCK_INFO, &info, &len);
-	return info.rx_msg_size;
+	return info;
+}
+
+/* Bytes that one message may bring, a number that TCP does not have. */
+static unsigned int message_size(int fd)
+{
+	return info_of(fd).rx_msg_size;
 }
 
 /* A reader that is behind all the time gets large buffers, and loses no byte. */
@@ -1043,6 +1049,37 @@ TEST_F(io, reader_behind)
 		EXPECT_LT(60000, message_size(self->s));
 	n = sent - got;
 	EXPECT_EQ(n, hps_pull_at(self->s, got, n, 65536, 1));
+}
+
+/* Write @count times 64 KiB and read them; the number of messages that they made. */
+static long messages_of(struct __test_metadata *_metadata, struct _test_data_io *self, int count)
+{
+	struct pull push = { { .fn = push_call, .fd = self->c, .len = count * 65536 }, 1 };
+	const uint64_t before = info_of(self->c).tx_msgs;
+
+	hps_start(&push.call);
+	ASSERT_EQ(push.call.len, hps_pull(self->s, push.call.len, 65536, 1));
+	ASSERT_TRUE(hps_done(&push.call));
+	return info_of(self->c).tx_msgs - before;
+}
+
+/*
+ * For a reader that has had it grow, a write of 64 KiB is one message: none is cut in two
+ * because a header has no room beside it, and no short write before has all others cut.
+ */
+TEST_F(io, write_is_message)
+{
+	enum { COUNT = 64 };
+	const int64_t end = hps_now() + hps_deadline();
+
+	do
+		messages_of(_metadata, self, COUNT);
+	while (self->t.rdma && info_of(self->c).tx_msg_size < 65536 && hps_now() < end);
+	if (self->t.rdma)
+		ASSERT_EQ(65536, info_of(self->c).tx_msg_size);
+	ASSERT_EQ(1000, hps_push(self->c, 1000, 1000, 1));
+	ASSERT_EQ(1000, hps_pull(self->s, 1000, 1000, 1));
+	EXPECT_GE(COUNT + COUNT / 8, messages_of(_metadata, self, COUNT));
 }
 
 /* A child that sends without an end. */
