@@ -1,73 +1,90 @@
 # SPDX-License-Identifier: GPL-2.0
-# What "check all" remembers of each step, so that hours of tests can be done bit by bit:
-# in the cache, by the step's name, the code it covered, its commit, the day, and what it
-# gave.  Sourced.
+# What "check all" remembers of each step, so that hours of tests can be done bit by bit, on
+# one computer after the other: the table in Documentation/results.rst.  A step's row names
+# the commit that last changed what steps depend on, not the newest: a commit of that
+# table itself has nothing run again.  Sourced.
 # shellcheck shell=bash
-# shellcheck disable=SC2154 # HPSOCK_TOP, HPSOCK_CACHE and commit come from the caller
+# shellcheck disable=SC2154 # HPSOCK_TOP, steps and code come from the caller
 
-RECORDS=$HPSOCK_CACHE/records
+RECORDS=$HPSOCK_TOP/Documentation/results.rst
 
-# covered: a checksum of all that a step may depend on, as it lies in the work tree.
+# covered: the commit that last changed anything a step may depend on; with changes that
+# are not committed, also a checksum of these.
 covered()
 {
-	(cd "$HPSOCK_TOP" &&
-		git ls-files -co --exclude-standard -- Kbuild af_hpsock include selftests tools \
-			'Documentation/formal/*.pml' dkms.conf ':!selftests/skips' ':!selftests/flaky' | sort |
-		while read -r f; do
-			[ ! -f "$f" ] || sha256sum "$f"
-		done | sha256sum | cut -d' ' -f1)
+	local what=(Kbuild af_hpsock include selftests tools 'Documentation/formal/*.pml' dkms.conf
+		':!selftests/skips' ':!selftests/flaky')
+	(
+		cd "$HPSOCK_TOP" || exit
+		git log -1 --abbrev=12 --format=%h -- "${what[@]}"
+		[ -z "$(git status --porcelain -- "${what[@]}")" ] || {
+			git diff HEAD -- "${what[@]}"
+			git ls-files -o --exclude-standard -- "${what[@]}" | xargs -d '\n' -r sha256sum
+		} | sha256sum | cut -c1-12
+	) | paste -sd-
 }
 
-record_of() { echo "$RECORDS/${*// /_}" | tr ' ' _; }
-
-# record_write RESULT STEP...: RESULT is "passed failed skipped seconds status".
-record_write()
+# records: "step<tab>commit<tab>date<tab>passed<tab>failed<tab>skipped<tab>seconds" of each
+# that has been run.
+records()
 {
-	mkdir -p "$RECORDS"
-	echo "$code $commit $(date -u +%F) $1" >"$(record_of "${@:2}")"
+	awk '
+		function row_ends() { if (n == 7 && cell[2] ~ /^[0-9a-f]+(-[0-9a-f]+)?$/) print row; n = 0 }
+		/^   \* - / { row_ends(); row = "" }
+		/^   [* ] - / { cell[++n] = substr($0, 8); row = row (n > 1 ? "\t" : "") cell[n] }
+		/^     -$/ { n++ }
+		END { row_ends() }' "$RECORDS"
 }
 
-# record_holds STEP...: it passed, with the code as it is.
-record_holds()
-{
-	local was failed
-	read -r was _ _ _ failed _ 2>/dev/null <"$(record_of "$@")" || return 1
-	[ "$was" = "$code" ] && [ "$failed" -eq 0 ]
-}
-
-# record_result STEP...
+# record_result STEP...: "passed failed skipped seconds", if it was run with the code as
+# it is.
 record_result()
 {
-	local result
-	read -r _ _ _ result <"$(record_of "$@")"
-	echo "$result"
+	records | awk -F '\t' -v step="$*" -v code="$code" '
+		$1 == step && $2 == code { print $4, $5, $6, $7; found = 1 }
+		END { exit !found }'
 }
 
-# records_table: what Documentation/testing.rst shows, of the steps on standard input.
+# record_write RESULT STEP...: the table once more, with this RESULT, which is as above.
+# The caller lets only one do so at a time.
+record_write()
+{
+	{
+		records
+		printf '%s\t' "${*:2}" "$code" "$(date -u +%F)"
+		tr ' ' '\t' <<<"$1"
+	} | records_table >"$RECORDS.new"
+	mv "$RECORDS.new" "$RECORDS"
+}
+
+# records_table: the document, of the last of the records on standard input of each step of the plan.
 records_table()
 {
-	local step was when at p f k seconds sum='0 0 0' rows=''
-	while read -r step; do
-		was='' at='not run' when='' p='' f='' k='' seconds=''
-		# shellcheck disable=SC2086 # words
-		read -r was at when p f k seconds _ 2>/dev/null <"$(record_of $step)"
-		[ "$was" = "$code" ] || [ -z "$was" ] || when+=', before the code changed'
-		rows+=$(printf '   * - %s\n' "$step"
-			printf '     - %s\n' "$at" "$when" "$p" "$f" "$k" "$seconds")$'\n'
-		sum=$(awk '{ print $1 + $4, $2 + $5, $3 + $6 }' <<<"$sum ${p:-0} ${f:-0} ${k:-0}")
-	done
-	read -r p f k <<<"$sum"
-	cat <<-END_OF_TABLE
+	cat <<-END_OF_HEAD
 		.. SPDX-License-Identifier: GPL-2.0
 		.. Written by "make check-all".
 
-		$(nproc) processors: **$p passed, $f failed, $k skipped**.
-
-		.. list-table::
-		   :header-rows: 1
-
-	END_OF_TABLE
-	printf '   * - step\n'
-	printf '     - %s\n' commit date passed failed skipped seconds
-	printf %s "$rows"
+	END_OF_HEAD
+	awk -F '\t' -v code="$code" '
+		NR == FNR { sub(/^[0-9]+ (alone )?/, ""); plan[++steps] = $0; next }
+		{ record[$1] = $0; current[$1] = $2 == code; done[$1] = !$5 }
+		END {
+			for (i = 1; i <= steps; i++) {
+				split(record[plan[i]], r)
+				for (c = 0; c < 3; c++)
+					sum[c] += r[c + 4]
+				passed += current[plan[i]] && done[plan[i]]
+			}
+			printf "%d of %d steps passed with the code of commit %s. ", passed, steps, code
+			printf "All of the table:\n**%d passed, %d failed, %d skipped**.\n\n", sum[0], sum[1], sum[2]
+			printf ".. list-table::\n   :header-rows: 1\n\n   * - step\n"
+			printf "     - commit\n     - date\n     - passed\n     - failed\n     - skipped\n     - seconds\n"
+			for (i = 1; i <= steps; i++) {
+				if (!split(record[plan[i]], r))
+					split(plan[i] FS "not run" FS FS FS FS FS, r)
+				printf "   * - %s\n", r[1]
+				for (c = 2; c <= 7; c++)
+					print r[c] == "" ? "     -" : "     - " r[c]
+			}
+		}' <(printf '%s\n' "${steps[@]}") -
 }
