@@ -43,6 +43,20 @@ static void hps_receives_setup__no_memory(struct kunit *test)
 	}
 }
 
+/* Neither the memory nor that of the header. */
+static void hps_receives_new__cannot_map(struct kunit *test)
+{
+	struct fake_link *fake = fake_link(test);
+	long before = hps_mem_read();
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		mock_fail(MOCK_MAP, BIT(i));
+		KUNIT_EXPECT_NULL(test, hps_receives_new(fake->link, &fake->ibdev, PAGE_SIZE));
+		KUNIT_EXPECT_EQ(test, hps_mem_read(), before);
+	}
+}
+
 static void hps_receives_setup__mem_max_kb(struct kunit *test)
 {
 	struct fake_link *fake = fake_link(test);
@@ -235,6 +249,7 @@ static void hps_receives_full__cases(struct kunit *test)
 static struct kunit_case receives_cases[] = {
 	KUNIT_CASE(hps_receives_setup__posts),
 	KUNIT_CASE(hps_receives_setup__no_memory),
+	KUNIT_CASE(hps_receives_new__cannot_map),
 	KUNIT_CASE(hps_receives_setup__mem_max_kb),
 	KUNIT_CASE(hps_receives_setup__cannot_post),
 	KUNIT_CASE(hps_receives_again__posted),
