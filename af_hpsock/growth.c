@@ -87,7 +87,10 @@ static bool hps_growth_number(const struct hps_link *link, u32 rcvbuf,
 /*
  * Hold credits back for a step in size? A program that has just read may go on to. The
  * work item, which may come by at any time, looks whether it did since the last look; if
- * not, it is waited for again when it has read as much as SO_RCVBUF holds.
+ * not, it is waited for again when it has read as much as SO_RCVBUF holds. One that pauses
+ * after each of its reads is waited for twice as long each time, and half as often: the
+ * time that others lose by it, which wait for more to be there, stays in proportion to
+ * what they have received.
  */
 static bool hps_growth_worth(struct hps_link *link, u32 rcvbuf, bool reading)
 {
@@ -101,8 +104,10 @@ static bool hps_growth_worth(struct hps_link *link, u32 rcvbuf, bool reading)
 		return true;
 	if (reading)
 		return waiting || pos >= growth->retry;
-	if (waiting && !lately)
-		growth->retry = pos + rcvbuf;
+	if (waiting && !lately) {
+		growth->retry = pos + ((u64)rcvbuf << growth->vain);
+		growth->vain = min(growth->vain + 1, HPS_GROWTH_VAIN_MAX);
+	}
 	return waiting && lately;
 }
 

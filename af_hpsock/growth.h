@@ -8,8 +8,12 @@
 struct hps_conn;
 struct sock;
 
-/* A reader that larger receives wait for is looked at so often: did it read anything? */
+/*
+ * A reader that larger receives wait for is looked at so often: did it read anything? It is
+ * doubled each time that it did not, as often as that.
+ */
 #define HPS_GROWTH_WAIT		msecs_to_jiffies(20)
+#define HPS_GROWTH_VAIN_MAX	5
 
 /**
  * enum hps_growth_state - what becomes of a reason to grow
@@ -32,6 +36,8 @@ enum hps_growth_state {
  * @full: the peer has filled a receive of the present size: a reason for larger ones.
  *	That for more of them is hps_credit.dry
  * @lately: a reader that is waited for has read since that was last looked at
+ * @vain: how often one of the present size was waited for in vain, %HPS_GROWTH_VAIN_MAX
+ *	at most
  * @room: no more credits are granted than so many less the unread buffers; U32_MAX if
  *	not WAITING
  * @retry: a reader was waited for in vain, and is not again before this place in the
@@ -45,6 +51,7 @@ struct hps_growth {
 	u8 state;
 	bool full;
 	bool lately;
+	u8 vain;
 	u32 room;
 	u64 retry;
 	struct delayed_work work;
@@ -55,6 +62,12 @@ static inline void hps_growth_set(struct hps_growth *growth, u8 state, u32 room)
 {
 	WRITE_ONCE(growth->state, state);
 	growth->room = room;
+}
+
+/* How long a reader may take until it reads on, jiffies. */
+static inline unsigned long hps_growth_patience(const struct hps_growth *growth)
+{
+	return HPS_GROWTH_WAIT << growth->vain;
 }
 
 void hps_growth_init(struct hps_growth *growth);

@@ -250,7 +250,7 @@ void hps_receives_plan_growth(struct hps_link *link)
 	if (!link->conn.shut &&
 	    queue_delayed_work(hps_program_wq, &link->growth.work,
 			       growth->state == HPS_GROWTH_WAITING ?
-			       HPS_GROWTH_WAIT : 0))
+			       hps_growth_patience(growth) : 0))
 		hps_conn_get(&link->conn);
 }
 
@@ -534,6 +534,7 @@ static void hps_receives_resize(struct hps_link *link, u32 size)
 	list_for_each_entry(rx, &receives->all, all)
 		receives->count += rx->dma.buf.size == size;
 	WRITE_ONCE(link->growth.full, false);
+	link->growth.vain = 0;
 }
 
 static void hps_receives_set_window(struct hps_link *link, u32 window)

@@ -324,6 +324,32 @@ static void hps_growth_read__waits_for_reader(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, link->growth.state, HPS_GROWTH_WAITING);
 }
 
+/* One that pauses after each read is, in the end, and others do not lose more by that. */
+static void hps_growth_read__waits_for_longer(struct kunit *test)
+{
+	struct sock *sk;
+	struct fake_link *fake = crowded(test, &sk);
+	struct hps_link *link = fake->link;
+	u64 pos = hps_conn_read_pos(&link->conn);
+	int n;
+
+	for (n = 0; n < HPS_GROWTH_VAIN_MAX + 2; n++) {
+		u32 times = 1 << min(n, HPS_GROWTH_VAIN_MAX);
+
+		link->growth.full = true;
+		link->growth.retry = 0;
+		grow(fake, sk);
+		KUNIT_EXPECT_EQ(test, link->growth.state, HPS_GROWTH_WAITING);
+		KUNIT_EXPECT_EQ(test, hps_growth_patience(&link->growth),
+				HPS_GROWTH_WAIT * times);
+		flush_delayed_work(&link->growth.work);
+		flush_delayed_work(&link->growth.work);
+		KUNIT_EXPECT_NE(test, link->growth.state, HPS_GROWTH_WAITING);
+		KUNIT_EXPECT_EQ(test, link->growth.retry - pos,
+				(u64)hps_sock_rcv_limit(sk) * times);
+	}
+}
+
 /* Nobody reads, but may want to see more of it. */
 static void hps_growth_work__without_reader(struct kunit *test)
 {
@@ -441,6 +467,7 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(hps_growth_read__waits_for_credits),
 	KUNIT_CASE(hps_growth_read__waited_for_nothing),
 	KUNIT_CASE(hps_growth_read__waits_for_reader),
+	KUNIT_CASE(hps_growth_read__waits_for_longer),
 	KUNIT_CASE(hps_growth_work__without_reader),
 	KUNIT_CASE(hps_growth_work__locked),
 	KUNIT_CASE(hps_growth_later__planned_already),
