@@ -77,6 +77,18 @@ static void hps_rdma_unmap(struct hps_link *link)
 	spin_unlock_bh(&conn->lock);
 }
 
+/*
+ * A Soft-iWARP that is told to disconnect while it sends nothing forgets of the Reads that
+ * are under way, and never completes them (siw_qp_nextstate_from_rts()). An error does.
+ */
+static void hps_rdma_fail_reads(struct hps_link *link)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	if (link->iwarp && READ_ONCE(link->reading))
+		ib_modify_qp(link->id->qp, &attr, IB_QP_STATE);
+}
+
 static void hps_rdma_teardown(struct work_struct *work)
 {
 	struct hps_link *link = container_of(work, struct hps_link, teardown);
@@ -88,6 +100,7 @@ static void hps_rdma_teardown(struct work_struct *work)
 		cancel_work_sync(&link->attempt);
 	}
 	if (link->id && link->id->qp) {
+		hps_rdma_fail_reads(link);
 		rdma_disconnect(link->id);
 		ib_drain_qp(link->id->qp);
 	}

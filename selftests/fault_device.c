@@ -650,6 +650,39 @@ TEST_F_TIMEOUT(fault, device_removed_under_load, 300 * hps_slow())
 	}
 }
 
+/* Nor is one held by a read of what the peer lends when no answer comes. */
+TEST_F_TIMEOUT(fault, device_removed_while_reading, 150 * hps_slow())
+{
+	enum { LEN = 256 << 10 };
+	struct hps_call pull = { .fn = pull_large_call, .arg = 1 };
+	long before = hps_stat("rx_fetched");
+	uint8_t *out = hps_memory(LEN);
+	int c, s, there;
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	pull.fd = s;
+	/* No more than that is fetched without a reader. */
+	ASSERT_OK(hps_set(s, SOL_SOCKET, SO_RCVBUF, 4096));
+	ASSERT_OK(hps_zerocopy(&self->t, c));
+	hps_fill(out, LEN, 0, 1);
+	ASSERT_EQ(LEN, send(c, out, LEN, MSG_ZEROCOPY));
+	ASSERT_TRUE(hps_until_stat("rx_fetched", before + 1));
+	ASSERT_TRUE(hps_settle());
+	there = hps_stat("rx_fetched") - before;
+	ASSERT_GT(LEN, there);
+	ASSERT_EQ(0, cut_wire());
+	hps_block(&pull);
+	ASSERT_EQ(0, hps_remove_device(1));
+	ASSERT_TRUE(ends(&pull));
+	EXPECT_EQ(there, pull.ret);
+	EXPECT_EQ(ENETDOWN, pull.err);
+	close(c);
+	close(s);
+	ASSERT_EQ(0, restore_link());
+	ASSERT_EQ(0, hps_add_device(1));
+	EXPECT_TRUE(hps_works_again(&self->t));
+}
+
 TEST_F_TIMEOUT(fault, device_removed_while_connecting, 150 * hps_slow())
 {
 	struct hps_addr silent = self->t.b, at;

@@ -648,7 +648,8 @@ void hps_until_blocked(pid_t tid)
 				state);
 			abort();
 		}
-		if (state == 'S')
+		/* D: who waits for the device cannot be interrupted. */
+		if (state == 'S' || state == 'D')
 			asleep = asleep && sleeps == last ? asleep + 1 : 1;
 		else
 			asleep = 0;
