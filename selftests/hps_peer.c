@@ -310,7 +310,7 @@ static bool gone(struct peer *peer, bool block)
 
 /*
  * Any bytes as a message; 0 once the other end's device has it, or once that
- * end has left, which it may do before its device says so.
+ * end has left, which it may do before its device says so, or ours.
  */
 int peer_raw(struct peer *peer, const void *msg, size_t len)
 {
@@ -333,8 +333,10 @@ int peer_raw(struct peer *peer, const void *msg, size_t len)
 			return 0;
 		usleep(20);
 	}
+	if (wc.status == IBV_WC_SUCCESS || gone(peer, true))
+		return 0;
 	errno = ECONNRESET;
-	return wc.status == IBV_WC_SUCCESS ? 0 : -1;
+	return -1;
 }
 
 /* A message as it should be. */
