@@ -118,13 +118,17 @@ unpack_source()
 	touch "$SOURCE/.complete"
 }
 
-# kmake KERNEL DIR TARGET...: make in the kernel's build folder.
+# kmake KERNEL DIR TARGET...: make in the kernel's build folder.  KCSAN is to look at the
+# modules that are built against its kernel, not at that.
 kmake()
 {
-	local arch=
-	case $1 in uml|umlfast) arch=ARCH=um;; esac
+	local with=
+	case $1 in
+	uml|umlfast)	with=ARCH=um;;
+	kcsan)		with=KCSAN_SANITIZE=n;;
+	esac
 	# shellcheck disable=SC2086 # one word or none
-	make -s -C "$SOURCE" O="$2/build" $arch "${@:3}" </dev/null
+	make -s -C "$SOURCE" O="$2/build" $with "${@:3}" </dev/null
 }
 
 # from_prebuilt KERNEL DIR PREBUILT: enough of a build tree for external modules.

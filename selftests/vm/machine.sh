@@ -267,7 +267,7 @@ suspicious()
 			# Whose calls they were does not matter, but who raced.
 			if (whole ~ /KCSAN: /)
 				sub(/\n.*/, "", ours)
-			if (n && !(known != "" && whole ~ known && ours !~ /hps_/)) {
+			if (n && !(known != "" && whole ~ known && ours !~ /hps_|planted/)) {
 				printf "%s", text
 				if (++printed == 10)
 					exit

@@ -152,6 +152,35 @@ static void bug_spin(void)
 	local_irq_enable();
 }
 
+static int raced;
+
+static int race(void *unused)
+{
+	while (!kthread_should_stop()) {
+		raced++;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* Two processors count with the same variable; not each time is that seen. */
+static void bug_race(void)
+{
+	struct task_struct *other = kthread_create(race, NULL, "planted_race");
+	unsigned long end = jiffies + 10 * HZ;
+
+	if (IS_ERR(other))
+		return;
+	set_cpus_allowed_ptr(current, cpumask_of(0));
+	kthread_bind(other, cpumask_last(cpu_online_mask));
+	wake_up_process(other);
+	while (time_before(jiffies, end)) {
+		raced++;
+		cond_resched();
+	}
+	kthread_stop(other);
+}
+
 static const struct {
 	const char *name;
 	void (*make)(void);
@@ -170,6 +199,7 @@ static const struct {
 	{ "panic", bug_panic },
 	{ "hung", bug_hung },
 	{ "spin", bug_spin },
+	{ "race", bug_race },
 };
 
 static int __init planted_init(void)
