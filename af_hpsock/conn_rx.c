@@ -43,7 +43,7 @@ static bool hps_conn_join(struct hps_conn *conn, struct hps_buf *buf, u32 len,
 	if (buf->remote || last->remote || last->size - last->end < len)
 		return false;
 	memcpy(last->data + last->end, buf->data + buf->start, len);
-	last->stamp = buf->stamp;
+	WRITE_ONCE(last->stamp, buf->stamp);
 	/* Pairs with hps_recv_some(), which reads without the lock. */
 	smp_store_release(&last->end, last->end + len);
 	return true;

@@ -123,7 +123,7 @@ static void hps_fetch_insert(struct hps_conn *conn, struct hps_buf *local,
 			     struct hps_buf *buf, u32 len)
 {
 	local->end = len;
-	local->stamp = buf->stamp;
+	local->stamp = READ_ONCE(buf->stamp);
 	local->fetched = true;
 	spin_lock_bh(&conn->lock);
 	list_add_tail(&local->list, &buf->list);

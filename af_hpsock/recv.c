@@ -220,7 +220,7 @@ static ssize_t hps_recv_some(struct sock *sk, struct hps_conn *conn,
 				return total ?: taken;
 		}
 		total += taken;
-		r->stamp = buf->stamp;
+		r->stamp = READ_ONCE(buf->stamp);
 		if (peek) {
 			r->off += taken;
 			skip += taken;
