@@ -132,9 +132,15 @@ void hps_close(struct sock *sk, long timeout)
 			hps_sock_set_state(sk, TCP_CLOSE);
 		}
 	}
-	sock_orphan(sk);
-	if (conn)
+	if (conn) {
+		/* Completions look at SOCK_DEAD. */
+		spin_lock_bh(&conn->lock);
+		sock_orphan(sk);
+		spin_unlock_bh(&conn->lock);
 		hps_conn_orphan(conn);
+	} else {
+		sock_orphan(sk);
+	}
 	release_sock(sk);
 	sock_put(sk);
 }
