@@ -35,6 +35,20 @@ struct hps_gather {
 };
 
 /**
+ * struct hps_pages - memory of a program, or of the kernel, that a device is to reach
+ * @pages: where it is, one behind the other
+ * @nr: how many pages
+ * @off: of the first byte in the first page
+ * @len: bytes
+ */
+struct hps_pages {
+	struct page **pages;
+	u32 nr;
+	u32 off;
+	u32 len;
+};
+
+/**
  * struct hps_buf - bytes of a stream: memory, pages of others, or bytes that are still at
  *	the peer
  * @list: in a queue of the connection, or nowhere

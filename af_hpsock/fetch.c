@@ -52,7 +52,7 @@ void hps_fetch_turn(struct sock *sk)
 /* As hps_transport.read, with the socket unlocked meanwhile. */
 static int hps_fetch_read(struct sock *sk, struct hps_conn *conn,
 			  struct hps_buf *buf, struct hps_reader *r,
-			  struct hps_sink *sink)
+			  struct hps_pages *sink)
 {
 	struct hps_sock *hsk = hps_sk(sk);
 	int n;
@@ -94,7 +94,7 @@ void hps_fetch_consumed(struct hps_conn *conn, struct hps_buf *buf)
 }
 
 /* The pages of a buffer of our own. */
-static void hps_fetch_pages(struct hps_sink *sink, void *data, u32 len)
+static void hps_fetch_pages(struct hps_pages *sink, void *data, u32 len)
 {
 	u32 i;
 
@@ -140,7 +140,7 @@ static int hps_fetch_local(struct sock *sk, struct hps_conn *conn,
 {
 	u32 size = min_t(u32, buf->end - buf->start, HPS_FETCH_BYTES);
 	struct page *pages[HPS_FETCH_BYTES / PAGE_SIZE + 1];
-	struct hps_sink sink = { .pages = pages };
+	struct hps_pages sink = { .pages = pages };
 	struct hps_buf *local;
 	int n;
 
@@ -222,7 +222,7 @@ static void hps_fetch_cancelled(struct hps_conn *conn)
 ssize_t hps_fetch(struct sock *sk, struct hps_conn *conn, struct hps_buf *buf,
 		  u32 skip, struct hps_reader *r, size_t len)
 {
-	struct hps_sink sink = {};
+	struct hps_pages sink = {};
 	int n;
 
 	if (unlikely(READ_ONCE(conn->rx_cancel))) {

@@ -84,8 +84,8 @@ static void hps_lent_put_pages(struct page **pages, u32 nr)
 static void hps_lent_free(struct hps_lent *lent)
 {
 	if (!lent->hold) {
-		hps_lent_put_pages(lent->pages, lent->nr);
-		kvfree(lent->pages);
+		hps_lent_put_pages(lent->mem.pages, lent->mem.nr);
+		kvfree(lent->mem.pages);
 	}
 	mm_unaccount_pinned_pages(&lent->locked);
 	net_zcopy_put(lent->uarg);
@@ -102,7 +102,7 @@ static void hps_lent_work(struct work_struct *work)
 	hps_protect_release(lent->hold, &res);
 	hps_stat_add(lent->conn->hn, HPS_STAT_LENT_EARLY, res.early);
 	hps_stat_add(lent->conn->hn, HPS_STAT_LENT_RESTORED, res.restored);
-	hps_lent_went(lent->conn, res.early <= lent->nr / HPS_LENT_EARLY);
+	hps_lent_went(lent->conn, res.early <= lent->mem.nr / HPS_LENT_EARLY);
 	hps_lent_free(lent);
 }
 
@@ -168,8 +168,8 @@ static u32 hps_lent_protect(struct hps_lent *lent, unsigned long addr, u32 len)
 		hps_stat_refused(lent->conn->hn, why);
 		return 0;
 	}
-	lent->pages = hps_hold_pages(lent->hold, &lent->nr);
-	lent->off = offset_in_page(addr);
+	lent->mem.pages = hps_hold_pages(lent->hold, &lent->mem.nr);
+	lent->mem.off = offset_in_page(addr);
 	return len;
 }
 
@@ -180,25 +180,25 @@ static u32 hps_lent_take(struct hps_lent *lent, struct iov_iter *iter, u32 len)
 	size_t off;
 	ssize_t n;
 
-	lent->pages = kvmalloc_array(max, sizeof(*lent->pages), GFP_KERNEL);
-	if (!lent->pages)
+	lent->mem.pages = kvmalloc_array(max, sizeof(*lent->mem.pages), GFP_KERNEL);
+	if (!lent->mem.pages)
 		return 0;
-	while (total < len && lent->nr < max) {
-		n = iov_iter_get_pages2(iter, lent->pages + lent->nr, len - total,
-					max - lent->nr, &off);
+	while (total < len && lent->mem.nr < max) {
+		n = iov_iter_get_pages2(iter, lent->mem.pages + lent->mem.nr, len - total,
+					max - lent->mem.nr, &off);
 		if (n <= 0)
 			break;
 		nr = DIV_ROUND_UP(off + n, PAGE_SIZE);
 		if (!total)
-			lent->off = off;
+			lent->mem.off = off;
 		/* What the page allocator did not give out by the page cannot be held. */
-		if (off != offset_in_page(lent->off + total) ||
-		    (total && off) || !sendpage_ok(lent->pages[lent->nr])) {
-			hps_lent_put_pages(lent->pages + lent->nr, nr);
+		if (off != offset_in_page(lent->mem.off + total) ||
+		    (total && off) || !sendpage_ok(lent->mem.pages[lent->mem.nr])) {
+			hps_lent_put_pages(lent->mem.pages + lent->mem.nr, nr);
 			iov_iter_revert(iter, n);
 			break;
 		}
-		lent->nr += nr;
+		lent->mem.nr += nr;
 		total += n;
 	}
 	return total;
@@ -244,20 +244,20 @@ struct hps_lent *hps_lent_get(struct sock *sk, struct hps_conn *conn,
 	if (!promised && mm_account_pinned_pages(&lent->locked, len)) {
 		hps_stat_inc(conn->hn, HPS_STAT_LEND_MEMLOCK);
 	} else if (promised || lent->waited) {
-		lent->len = hps_lent_take(lent, iter, len);
+		lent->mem.len = hps_lent_take(lent, iter, len);
 	} else {
-		lent->len = hps_lent_protect(lent, hps_iter_addr(iter), len);
-		iov_iter_advance(iter, lent->len);
+		lent->mem.len = hps_lent_protect(lent, hps_iter_addr(iter), len);
+		iov_iter_advance(iter, lent->mem.len);
 	}
 	/* Is that less than was asked for, it is still lent if it reaches the threshold. */
-	if (lent->len >= min(len, hps_tuned(tuning, HPS_TUNE_ZCOPY_THRESHOLD))) {
+	if (lent->mem.len >= min(len, hps_tuned(tuning, HPS_TUNE_ZCOPY_THRESHOLD))) {
 		if (lent->hold)
 			WRITE_ONCE(conn->lend_trial, true);
 		return lent;
 	}
-	if (!lent->len)
+	if (!lent->mem.len)
 		*refused = len;
-	iov_iter_revert(iter, lent->len);
+	iov_iter_revert(iter, lent->mem.len);
 	hps_lent_put(lent);
 	return NULL;
 }

@@ -6,10 +6,11 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
+#include "buf.h"
+
 struct hps_conn;
 struct hps_hold;
 struct iov_iter;
-struct page;
 struct sock;
 
 /* Fewer bytes never are: the least value of zcopy_threshold. */
@@ -18,10 +19,7 @@ struct sock;
 /**
  * struct hps_lent - pages that the peer may read where they are
  * @conn: the connection that they are lent on, referenced: it learns how it went
- * @pages: they hold the bytes without a gap
- * @nr: how many pages
- * @off: of the first byte in the first page
- * @len: bytes
+ * @mem: they hold the bytes without a gap
  * @waited: a send waits for the peer to read them, see wait.c
  * @hold: protects them, and has the references; or NULL: each is referenced
  * @uarg: who is told when they are not needed any more, referenced; or NULL
@@ -30,10 +28,7 @@ struct sock;
  */
 struct hps_lent {
 	struct hps_conn *conn;
-	struct page **pages;
-	u32 nr;
-	u32 off;
-	u32 len;
+	struct hps_pages mem;
 	bool waited;
 	struct hps_hold *hold;
 	struct ubuf_info *uarg;

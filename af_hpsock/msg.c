@@ -249,9 +249,9 @@ static u32 hps_msg_payload(struct hps_link *link, u8 type,
 		head->urgent.ahead = cpu_to_be32(link->tx_ahead);
 		return sizeof(head->urgent);
 	case HPS_MSG_SRCAVAIL:
-		head->source.addr = cpu_to_be64(link->tx_offer->mr->iova);
-		head->source.rkey = cpu_to_be32(link->tx_offer->mr->rkey);
-		head->source.len = cpu_to_be32(link->tx_offer->lent->len);
+		head->source.addr = cpu_to_be64(link->tx_offer->key.mr->iova);
+		head->source.rkey = cpu_to_be32(link->tx_offer->key.mr->rkey);
+		head->source.len = cpu_to_be32(link->tx_offer->lent->mem.len);
 		return sizeof(head->source);
 	case HPS_MSG_READDONE:
 		head->read.total = cpu_to_be32(link->rx_read_total);
@@ -492,7 +492,7 @@ int hps_msg_offer(struct hps_conn *conn, struct hps_buf *buf)
 		return -EAGAIN;
 	if (link->keys_alone && !hps_msg_alone(link))
 		return -EAGAIN;
-	err = hps_msg_register(link, source->mr);
+	err = hps_msg_register(link, source->key.mr);
 	if (err)
 		return err;
 	link->tx_offer = source;
@@ -522,7 +522,7 @@ void hps_msg_revoke(struct hps_link *link)
 	list_for_each_entry_safe(source, next, &link->tx_read, node) {
 		struct ib_send_wr wr = {
 			.opcode = IB_WR_LOCAL_INV,
-			.ex.invalidate_rkey = source->mr->rkey,
+			.ex.invalidate_rkey = source->key.mr->rkey,
 			.send_flags = IB_SEND_SIGNALED,
 		};
 

@@ -109,7 +109,7 @@ static int hps_msg_rx_read(struct hps_link *link, u32 total)
 	link->tx_read_total++;
 	link->tx_offers--;
 	source = list_first_entry(&link->tx_sources, struct hps_source, node);
-	if (link->rx_revoked == source->mr->rkey) {
+	if (link->rx_revoked == source->key.mr->rkey) {
 		list_del_init(&source->node);
 		hps_source_revoked(link, source);
 		hps_conn_tx_done(&link->conn, &source->dma.buf,

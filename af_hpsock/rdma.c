@@ -36,6 +36,7 @@
 #include "conn_life.h"
 #include "device.h"
 #include "dma.h"
+#include "key.h"
 #include "lent.h"
 #include "link.h"
 #include "msg.h"
@@ -107,6 +108,7 @@ static void hps_rdma_teardown(struct work_struct *work)
 	wait_var_event(&link->users, !atomic_read(&link->users));
 	if (link->id && link->id->qp) {
 		hps_source_end(link);
+		hps_key_destroy(link);
 		rdma_destroy_qp(link->id);
 	}
 	if (link->id) {

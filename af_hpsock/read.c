@@ -37,7 +37,7 @@ struct hps_read {
 /* Those of one reader: a ring. */
 struct hps_reads {
 	struct hps_link *link;
-	struct hps_sink *sink;
+	struct hps_pages *sink;
 	struct completion some;	/* as many as the reader wants have completed */
 	u32 want;		/* hps_conn.lock: which that is, as head counts */
 	u32 done;		/* hps_conn.lock: those that have; they do so in order */
@@ -82,7 +82,7 @@ static void hps_read_done(struct ib_cq *cq, struct ib_wc *wc)
 /* The next pages of the sink. */
 static void hps_read_fill(struct hps_reads *reads, struct hps_read *read)
 {
-	const struct hps_sink *sink = reads->sink;
+	const struct hps_pages *sink = reads->sink;
 	u32 at = sink->off + reads->posted, left = sink->len - reads->posted;
 
 	sg_init_table(read->sg, reads->sges);
@@ -211,7 +211,7 @@ static u32 hps_read_all(struct hps_reads *reads)
  * Return: how many bytes have come, perhaps fewer than @sink has room for; -ENOMEM,
  * or -ECONNRESET on a connection that is ending.
  */
-int hps_read(struct hps_conn *conn, struct hps_buf *buf, struct hps_sink *sink)
+int hps_read(struct hps_conn *conn, struct hps_buf *buf, struct hps_pages *sink)
 {
 	const struct hps_srcavail *src = hps_receive_payload(buf);
 	struct hps_link *link = hps_link(conn);

@@ -424,7 +424,7 @@ static ssize_t hps_recv_copy(struct hps_reader *reader, void *from, size_t len)
 
 /* The program's memory, as far as it is in one piece. */
 static u32 hps_recv_pin(struct hps_reader *reader, u32 len,
-			struct hps_sink *sink)
+			struct hps_pages *sink)
 {
 	struct hps_recv_msg *to = container_of(reader, struct hps_recv_msg,
 					       reader);
@@ -453,7 +453,7 @@ static u32 hps_recv_pin(struct hps_reader *reader, u32 len,
 	return sink->len;
 }
 
-static void hps_recv_unpin(struct hps_reader *reader, struct hps_sink *sink,
+static void hps_recv_unpin(struct hps_reader *reader, struct hps_pages *sink,
 			   u32 done)
 {
 	struct hps_recv_msg *to = container_of(reader, struct hps_recv_msg,

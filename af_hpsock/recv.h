@@ -7,7 +7,7 @@
 
 struct hps_buf;
 struct hps_conn;
-struct hps_sink;
+struct hps_pages;
 struct msghdr;
 struct sock;
 struct socket;
@@ -35,8 +35,8 @@ struct socket;
  */
 struct hps_reader {
 	ssize_t (*take)(struct hps_reader *reader, void *from, size_t len);
-	u32 (*pin)(struct hps_reader *reader, u32 len, struct hps_sink *sink);
-	void (*unpin)(struct hps_reader *reader, struct hps_sink *sink, u32 done);
+	u32 (*pin)(struct hps_reader *reader, u32 len, struct hps_pages *sink);
+	void (*unpin)(struct hps_reader *reader, struct hps_pages *sink, u32 done);
 	bool blind;
 	size_t len;
 	size_t target;

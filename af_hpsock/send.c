@@ -374,7 +374,7 @@ static ssize_t hps_send_lent(struct sock *sk, struct hps_conn *conn,
 		return 0;
 	}
 	/* tx_lend() may free it. */
-	len = lent->len;
+	len = lent->mem.len;
 	waited = lent->waited;
 	if (conn->tx_head)
 		hps_send_fill_head(call, conn->tx_head, len);

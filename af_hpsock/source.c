@@ -19,9 +19,6 @@
  * the keys, are there from the first time on that something is lent; a connection that
  * never does so has none.
  */
-#include <linux/random.h>
-#include <rdma/mr_pool.h>
-
 #include "conn.h"
 #include "device.h"
 #include "dma.h"
@@ -30,81 +27,16 @@
 #include "source.h"
 #include "work.h"
 
-/* A key of the pool, or another one; NULL if the device has no more. */
-static struct ib_mr *hps_source_mr(struct hps_link *link)
-{
-	struct ib_qp *qp = link->id->qp;
-	struct ib_mr *mr = ib_mr_pool_get(qp, &link->tx_mrs);
-	LIST_HEAD(fresh);
-
-	if (mr || ib_mr_pool_init(qp, &fresh, 1, IB_MR_TYPE_MEM_REG,
-				  link->tx_mr_pages, 0))
-		return mr;
-	return ib_mr_pool_get(qp, &fresh);
-}
-
-/*
- * Addresses tell where a byte is in its page, and nothing of where the page is. A key is
- * good for the peers of all connections of the device, which cannot guess the address.
- */
-static int hps_source_map(struct hps_link *link, struct hps_source *source)
-{
-	struct ib_mr *mr = source->mr;
-	int nents = source->sgt.nents;
-
-	if (ib_map_mr_sg(mr, source->sgt.sgl, nents, NULL, PAGE_SIZE) != nents)
-		return -EINVAL;
-	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
-	mr->iova = (u64)get_random_u32() << 32 | offset_in_page(mr->iova);
-	return 0;
-}
-
-/* Returns 0 or a negative errno, with nothing left mapped. */
-static int hps_source_register(struct hps_link *link, struct hps_source *source)
-{
-	struct ib_device *ibdev = link->dev->ibdev;
-	struct hps_lent *lent = source->lent;
-	int err;
-
-	err = sg_alloc_table_from_pages(&source->sgt, lent->pages, lent->nr,
-					lent->off, lent->len, GFP_KERNEL);
-	if (err)
-		return err;
-	err = ib_dma_map_sgtable_attrs(ibdev, &source->sgt, DMA_TO_DEVICE, 0);
-	if (err)
-		goto free_table;
-	err = -ENOMEM;
-	source->mr = hps_source_mr(link);
-	if (!source->mr)
-		goto unmap;
-	err = hps_source_map(link, source);
-	if (!err)
-		return 0;
-	ib_mr_pool_put(link->id->qp, &link->tx_mrs, source->mr);
-	source->mr = NULL;
-unmap:
-	ib_dma_unmap_sgtable_attrs(ibdev, &source->sgt, DMA_TO_DEVICE, 0);
-free_table:
-	sg_free_table(&source->sgt);
-	return err;
-}
-
 static void hps_source_unmap(struct hps_dma *dma)
 {
-	struct hps_source *source = hps_source(&dma->buf);
-
-	WARN_ON_ONCE(source->mr);	/* I7 */
-	ib_dma_unmap_sgtable_attrs(dma->ibdev, &source->sgt, DMA_TO_DEVICE, 0);
+	hps_key_unmap(&hps_source(&dma->buf)->key, dma->ibdev, DMA_TO_DEVICE);
 }
 
 /* hps_buf.release: also gives the pages back. */
 static void hps_source_release(struct hps_buf *buf)
 {
-	struct hps_source *source = hps_source(buf);
-
 	hps_dma_unmap(buf);
-	sg_free_table(&source->sgt);
-	hps_lent_put(source->lent);
+	hps_lent_put(hps_source(buf)->lent);
 }
 
 /**
@@ -118,14 +50,14 @@ static void hps_source_release(struct hps_buf *buf)
 struct hps_source *hps_source_new(struct hps_link *link,
 				  struct hps_lent *lent)
 {
-	struct hps_source *source = hps_buf_shell(sizeof(*source), lent->len,
+	struct hps_source *source = hps_buf_shell(sizeof(*source), lent->mem.len,
 						  GFP_KERNEL);
 
 	if (!source)
 		return NULL;
 	INIT_LIST_HEAD(&source->node);
 	source->lent = lent;
-	if (hps_source_register(link, source)) {
+	if (hps_key_make(link, &source->key, &lent->mem, DMA_TO_DEVICE)) {
 		hps_buf_free(&source->dma.buf);
 		return NULL;
 	}
@@ -146,8 +78,7 @@ void hps_source_revoked(struct hps_link *link, struct hps_source *source)
 	struct hps_conn *conn = &link->conn;
 
 	lockdep_assert_held(&link->conn.lock);
-	ib_mr_pool_put(link->id->qp, &link->tx_mrs, source->mr);
-	source->mr = NULL;
+	hps_key_put(link, &source->key);
 	if (!source->lent->waited)
 		return;
 	WRITE_ONCE(conn->tx_waited, conn->tx_waited - 1);
@@ -159,15 +90,15 @@ static void hps_source_end_list(struct hps_link *link, struct list_head *list)
 	struct hps_buf *buf;
 
 	list_for_each_entry(buf, list, list)
-		if (buf->lent && hps_source(buf)->mr)
+		if (buf->lent && hps_source(buf)->key.mr)
 			hps_source_revoked(link, hps_source(buf));
 }
 
 /**
- * hps_source_end - destroy all keys
- * @link: whose queue pair is drained and about to go
+ * hps_source_end - all keys are void
+ * @link: whose queue pair is drained
  *
- * Context: process, may sleep.
+ * Context: process.
  */
 void hps_source_end(struct hps_link *link)
 {
@@ -175,5 +106,4 @@ void hps_source_end(struct hps_link *link)
 	hps_source_end_list(link, &link->conn.txq);
 	hps_source_end_list(link, &link->conn.tx_flight);
 	spin_unlock_bh(&link->conn.lock);
-	ib_mr_pool_destroy(link->id->qp, &link->tx_mrs);
 }

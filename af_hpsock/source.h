@@ -3,13 +3,12 @@
 #define HPS_SOURCE_H
 
 #include <linux/list.h>
-#include <linux/scatterlist.h>
 
 #include "dma.h"
+#include "key.h"
 
 struct hps_lent;
 struct hps_link;
-struct ib_mr;
 
 /**
  * struct hps_source - a send buffer that the peer reads by RDMA
@@ -17,17 +16,15 @@ struct ib_mr;
  * @node: in hps_link.tx_sources from SRCAVAIL to READDONE; then, if that has not
  *	invalidated the key, in tx_read until this is being done
  * @lent: the pages; the source's
- * @sgt: as the device sees them
  * @at: where they begin in the stream, once they are offered
- * @mr: their key, hps_link.tx_mrs's when it is not needed any more
+ * @key: for them
  */
 struct hps_source {
 	struct hps_dma dma;
 	struct list_head node;
 	struct hps_lent *lent;
-	struct sg_table sgt;
 	u64 at;
-	struct ib_mr *mr;
+	struct hps_key key;
 };
 
 static_assert(offsetof(struct hps_source, dma) == 0);

@@ -8,7 +8,7 @@
 
 struct hps_conn;
 struct hps_lent;
-struct hps_sink;
+struct hps_pages;
 struct hpsock_info;
 struct net;
 struct sock;
@@ -91,7 +91,7 @@ struct hps_transport {
 	void (*cancel)(struct hps_conn *conn);
 	void (*cancelled)(struct hps_conn *conn, u32 done);
 	int (*read)(struct hps_conn *conn, struct hps_buf *buf,
-		    struct hps_sink *sink);
+		    struct hps_pages *sink);
 	int (*send)(struct hps_conn *conn, struct hps_buf *buf, u32 len,
 		    int urgent);
 	int (*urgent)(struct hps_conn *conn, u32 ahead);

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Keys: with one the peer reads what a send has lent (source.c), or writes to where a
+ * reader waits (target.c). A key is good for exactly these bytes, from REG_MR on until it is
+ * invalidated, which has to be before they are anybody else's.
+ *
+ * Memory regions are kept for the next key, those of a connection together: it has as many
+ * as were in use at a time. They end with its queue pair, when that is drained.
+ */
+#include <linux/random.h>
+#include <rdma/mr_pool.h>
+
+#include "buf.h"
+#include "device.h"
+#include "key.h"
+#include "link.h"
+
+/* One of the pool, or another one; NULL if the device has no more. */
+static struct ib_mr *hps_key_mr(struct hps_link *link)
+{
+	struct ib_qp *qp = link->id->qp;
+	struct ib_mr *mr = ib_mr_pool_get(qp, &link->tx_mrs);
+	LIST_HEAD(fresh);
+
+	if (mr || ib_mr_pool_init(qp, &fresh, 1, IB_MR_TYPE_MEM_REG,
+				  link->tx_mr_pages, 0))
+		return mr;
+	return ib_mr_pool_get(qp, &fresh);
+}
+
+/*
+ * Addresses tell where a byte is in its page, and nothing of where the page is. A key is
+ * good for the peers of all connections of the device, which cannot guess the address.
+ */
+static int hps_key_map(struct hps_key *key)
+{
+	struct ib_mr *mr = key->mr;
+	int nents = key->sgt.nents;
+
+	if (ib_map_mr_sg(mr, key->sgt.sgl, nents, NULL, PAGE_SIZE) != nents)
+		return -EINVAL;
+	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
+	mr->iova = (u64)get_random_u32() << 32 | offset_in_page(mr->iova);
+	return 0;
+}
+
+/**
+ * hps_key_make - map memory for the device, and choose a key for it
+ * @link: entered
+ * @key: zeroed
+ * @mem: its pages; no more than hps_link.tx_mr_pages, which do not go before
+ *	hps_key_unmap()
+ * @dir: what the device will do with it
+ *
+ * Context: process, may sleep.
+ * Return: 0 or a negative errno, with nothing left mapped.
+ */
+int hps_key_make(struct hps_link *link, struct hps_key *key,
+		 const struct hps_pages *mem, enum dma_data_direction dir)
+{
+	struct ib_device *ibdev = link->dev->ibdev;
+	int err;
+
+	err = sg_alloc_table_from_pages(&key->sgt, mem->pages, mem->nr,
+					mem->off, mem->len, GFP_KERNEL);
+	if (err)
+		return err;
+	err = ib_dma_map_sgtable_attrs(ibdev, &key->sgt, dir, 0);
+	if (err) {
+		sg_free_table(&key->sgt);
+		return err;
+	}
+	key->mr = hps_key_mr(link);
+	err = key->mr ? hps_key_map(key) : -ENOMEM;
+	if (!err)
+		return 0;
+	if (key->mr)
+		hps_key_put(link, key);
+	hps_key_unmap(key, ibdev, dir);
+	return err;
+}
+
+/**
+ * hps_key_put - it is not valid, or not any more
+ * @link: with a queue pair
+ * @key: made
+ *
+ * Context: any.
+ */
+void hps_key_put(struct hps_link *link, struct hps_key *key)
+{
+	ib_mr_pool_put(link->id->qp, &link->tx_mrs, key->mr);
+	key->mr = NULL;
+}
+
+/**
+ * hps_key_unmap - take the memory from the device
+ * @key: which hps_key_put() was called for
+ * @ibdev: the device
+ * @dir: as it was made
+ *
+ * Context: any.
+ */
+void hps_key_unmap(struct hps_key *key, struct ib_device *ibdev,
+		   enum dma_data_direction dir)
+{
+	WARN_ON_ONCE(key->mr);	/* I7 */
+	ib_dma_unmap_sgtable_attrs(ibdev, &key->sgt, dir, 0);
+	sg_free_table(&key->sgt);
+}
+
+/**
+ * hps_key_destroy - destroy all memory regions
+ * @link: whose queue pair is drained and about to go; hps_key_put() was called for each
+ *	key
+ *
+ * Context: process, may sleep.
+ */
+void hps_key_destroy(struct hps_link *link)
+{
+	ib_mr_pool_destroy(link->id->qp, &link->tx_mrs);
+}
