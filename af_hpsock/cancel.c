@@ -26,20 +26,28 @@
 #include "conn_tx.h"
 #include "lent.h"
 #include "link.h"
-#include "msg.h"
 #include "net.h"
+#include "post.h"
 #include "source.h"
 #include "work.h"
 
 /* Post what is due, when there is a slot: also after each completion. */
 static void hps_cancel_push(struct hps_link *link)
 {
-	if (link->tx_cancel && !link->tx_cancelling &&
-	    !hps_msg_srccancel(link))
+	struct hps_srccancel cancel = { .count = cpu_to_be32(link->tx_cancel) };
+	struct hps_cancelack ack = { .done = cpu_to_be32(link->rx_cancel_done) };
+	struct hps_outgoing ask = {
+		.type = HPS_MSG_SRCCANCEL, .payload = &cancel, .size = sizeof(cancel),
+	};
+	struct hps_outgoing answer = {
+		.type = HPS_MSG_CANCELACK, .payload = &ack, .size = sizeof(ack),
+	};
+
+	if (link->tx_cancel && !link->tx_cancelling && !hps_post_control(link, &ask))
 		link->tx_cancelling = true;
 	/* Offers that were read completely are told of first, by READDONE. */
 	if (link->rx_cancelled && list_empty(&link->receives.read) &&
-	    !hps_msg_cancelack(link))
+	    !hps_post_control(link, &answer))
 		link->rx_cancelled = false;
 }
 
@@ -154,7 +162,7 @@ int hps_cancel_acked(struct hps_link *link, u32 done)
 		return -EPROTO;
 	link->tx_cancel = 0;
 	link->tx_cancelling = false;
-	hps_msg_revoke(link);
+	hps_source_revoke_all(link);
 	bytes = hps_cancel_cut(conn, some);
 	if (some) {
 		bytes += conn->tx_bytes - end;

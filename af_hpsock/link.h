@@ -61,14 +61,12 @@ struct hps_slot {
  * @tx_pads: PAD to be sent before any other bytes
  * @tx_mrs: keys that are not in use
  * @tx_mr_pages: pages that each can cover
- * @tx_offer: what goes into SRCAVAIL
  * @tx_offers: sources offered and not read
  * @tx_offers_max: no more at a time
  * @tx_sources: these, in order
  * @tx_read: those that were read, whose keys are still to be invalidated
  * @tx_read_total: READDONE received
  * @rx_read_total: READDONE sent
- * @rx_read_key: of what the last one is about
  * @tx_cancel: offers that the peer is asked to give back, see cancel.c
  * @tx_cancelling: it was asked
  * @rx_cancelled: it is to be answered when it asked
@@ -76,7 +74,6 @@ struct hps_slot {
  * @rx_revoked: the key that the message invalidated that is looked at, or 0
  * @read_sges: elements that an RDMA Read can have
  * @reading: RDMA Reads posted and not completed
- * @tx_ahead: payload of URGENT
  * @tx_urgents: URGENT posted, modulo 2
  * @rx_urgents: URGENT received, modulo 2
  * @rx_heard: as many the peer was told of
@@ -133,18 +130,15 @@ struct hps_link {
 	u32 tx_size;
 	u32 tx_from;
 	u32 tx_pads;
-	u32 tx_ahead;
 
 	struct list_head tx_mrs;
 	struct list_head tx_sources;
 	struct list_head tx_read;
-	const struct hps_source *tx_offer;
 	u32 tx_mr_pages;
 	u32 tx_offers;
 	u32 tx_offers_max;
 	u32 tx_read_total;
 	u32 rx_read_total;
-	u32 rx_read_key;
 	u32 rx_revoked;
 	u32 read_sges;
 	u32 reading;

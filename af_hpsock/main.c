@@ -17,10 +17,10 @@
  *                zerocopy.c (pages that the program leaves alone), probe.c (is the peer
  *                there?), buf.c (bytes on their way), transport.c (which there are)
  *   transport    over RDMA: rdma.c, link.c (a connection's), cm.c (the handshake),
- *                service.c (where it comes in), msg.c and msg_rx.c, receives.c with
- *                growth.c and shrink.c, credit.c, device.c, dma.c, key.c (to memory of
- *                programs), source.c (what is offered to the peer), cancel.c (and taken
- *                back), read.c (RDMA Reads)
+ *                service.c (where it comes in), post.c (the send queue), msg.c and
+ *                msg_rx.c, receives.c with growth.c and shrink.c, credit.c, device.c,
+ *                dma.c, key.c (to memory of programs), source.c (what is offered to the
+ *                peer), cancel.c (and taken back), read.c (RDMA Reads)
  *   beside them  net.c (a namespace's), mem.c (how much memory), share.c (whose it is),
  *                protect.c (pages of programs), param.c (tunables), sysctl.c (those of a
  *                namespace), proc.c and stats.c (/proc/net)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Messages sent: posted, completed.
+ * Messages sent: when each may be, and what it means that it was delivered.
  *
- * Sends complete in order, so one completion retires every slot up to its own,
+ * Sends complete in order, so one completion retires every slot (post.c) up to its own,
  * and most sends ask for none; hps_msg_ask() asks for them, late. What costs a credit
  * leaves HPS_CTRL_SLOTS of the send queue to the messages that need none.
  */
@@ -19,11 +19,9 @@
 #include "msg.h"
 #include "net.h"
 #include "param.h"
+#include "post.h"
 #include "receives.h"
 #include "source.h"
-
-/* Payload of our messages at most, whatever the peer has buffers for. */
-#define HPS_TX_MAX	65536
 
 /* How long CREDIT is delayed for a peer that ran dry while there is something to read here. */
 #define HPS_CREDIT_DELAY	1	/* jiffies */
@@ -97,261 +95,28 @@ static void hps_msg_sent(struct ib_cq *cq, struct ib_wc *wc)
 			hps_conn_tx_done(conn, done->buf, done->len);
 	} while (done != slot);
 	if (unlikely(!list_empty(&link->tx_read)))
-		hps_msg_revoke(link);
+		hps_source_revoke_all(link);
 	hps_msg_pad(link);
 	hps_conn_tx_advanced(conn);
 	hps_msg_credit(link);
 	spin_unlock_bh(&conn->lock);
 }
 
-static u32 hps_msg_slots_free(const struct hps_link *link)
+/* A message of nothing but a header, without credit. */
+static int hps_msg_plain(struct hps_link *link, u8 type)
 {
-	return HPS_SQ_SIZE - link->sq_used;
-}
-
-/*
- * May the last bytes that there are go without a completion? The device takes a request
- * more readily than it tells of its end, and a program that sends a little and waits for
- * an answer does not look. hps_msg_ask() finds out when somebody does, and in any case
- * soon. Pages of others are to be given back at once.
- */
-static bool hps_msg_silent(struct hps_link *link, const struct hps_buf *buf)
-{
-	const struct hps_conn *conn = &link->conn;
-
-	return !buf->gather && conn->confirmed && !conn->fin_queued &&
-	       !conn->resetting;
-}
-
-/*
- * Must this send ask for a completion? What is no DATA does, so that FIN, which a
- * lingering close waits for, tells of all before it. Likewise what takes the last slot or
- * credit, as there may be no other for long. On iWARP each: Soft-iWARP sends what asks for
- * none from where it is, and says that it is done when TCP still has to send the page,
- * which would be filled anew meanwhile.
- */
-static bool hps_msg_signal(struct hps_link *link, const struct hps_buf *buf,
-			   u32 len)
-{
-	struct sock *sk = link->conn.sk;
-
-	link->unsignaled++;
-	link->unsignaled_bytes += len;
-	if (len && sk && !link->iwarp &&
-	    (len < link->conn.tx_unsent || hps_msg_silent(link, buf)) &&
-	    hps_msg_slots_free(link) > HPS_CTRL_SLOTS + 1 &&
-	    hps_credit_left(&link->credit) > 1 &&
-	    link->unsignaled < hps_tuned(&link->tuning, HPS_TUNE_SIGNAL_EVERY) &&
-	    link->unsignaled_bytes < READ_ONCE(sk->sk_sndbuf) / 4)
-		return false;
-	link->unsignaled = 0;
-	link->unsignaled_bytes = 0;
-	return true;
-}
-
-/* Post in the next slot, of which there is one; wr->send_flags are set. */
-static int hps_msg_post_wr(struct hps_link *link, struct ib_send_wr *wr,
-			   struct hps_buf *buf, u32 len)
-{
-	struct hps_slot *slot = &link->slots[link->sq_next];
-	int err;
-
-	slot->cqe.done = hps_msg_sent;
-	slot->buf = buf;
-	slot->len = len;
-	wr->wr_cqe = &slot->cqe;
-	err = ib_post_send(link->id->qp, wr, NULL);
-	if (err) {
-		hps_stat_inc(link->conn.hn, HPS_STAT_WC_ERROR);
-		hps_conn_shut(&link->conn, 0);
-		return err;
-	}
-	link->sq_next = (link->sq_next + 1) % HPS_SQ_SIZE;
-	link->sq_used++;
-	return 0;
-}
-
-/* As that, and ask for a completion if it is time to. */
-static int hps_msg_post_slot(struct hps_link *link, struct ib_send_wr *wr,
-			     struct hps_buf *buf, u32 len)
-{
-	if (hps_msg_signal(link, buf, len))
-		wr->send_flags |= IB_SEND_SIGNALED;
-	return hps_msg_post_wr(link, wr, buf, len);
-}
-
-/* The device takes the bytes along with the request: no DMA, no keys. */
-static void hps_msg_sge_inline(struct ib_sge *sge, void *data, u32 len)
-{
-	sge->addr = (uintptr_t)data;
-	sge->length = len;
-	sge->lkey = 0;
-}
-
-static void hps_msg_sge(struct hps_link *link, struct ib_sge *sge, u64 addr, u32 len)
-{
-	sge->addr = addr;
-	sge->length = len;
-	sge->lkey = link->id->qp->pd->local_dma_lkey;
-	ib_dma_sync_single_for_device(link->hdrs->ibdev, addr, len, DMA_TO_DEVICE);
-}
-
-/* Payload from buf->start on; returns how many elements that takes. */
-static u32 hps_msg_sges(struct hps_link *link, struct ib_sge *sge,
-			const struct hps_buf *buf, u32 len)
-{
-	const struct hps_gather *gather = buf->gather;
-	u32 skip = buf->start, nr = 0, i;
-
-	if (!gather) {
-		hps_msg_sge(link, sge, hps_dma(buf)->addr + skip, len);
-		return 1;
-	}
-	/* Mapped when they were queued, and not written since. */
-	for (i = 0; len; i++) {
-		u32 n = gather->frag[i].len;
-
-		if (skip >= n) {
-			skip -= n;
-			continue;
-		}
-		n = min(n - skip, len);
-		sge[nr].addr = gather->frag[i].dma + skip;
-		sge[nr].length = n;
-		sge[nr].lkey = link->id->qp->pd->local_dma_lkey;
-		nr++;
-		len -= n;
-		skip = 0;
-	}
-	return nr;
-}
-
-/* What the peer is told of receives of @size. */
-static u32 hps_msg_longest(const struct hps_link *link, u32 size)
-{
-	return hps_receives_capacity(&link->receives, size);
-}
-
-/* What follows the header without being the program's; returns its length. */
-static u32 hps_msg_payload(struct hps_link *link, u8 type,
-			   struct hps_head *head)
-{
-	switch (type) {
-	case HPS_MSG_BUFFERS:
-		head->buffers.from = cpu_to_be32(link->receives.from);
-		head->buffers.size = cpu_to_be32(hps_msg_longest(link, link->receives.size));
-		return sizeof(head->buffers);
-	case HPS_MSG_SHRINK:
-		head->smaller.size = cpu_to_be32(hps_msg_longest(link, link->shrink->size));
-		head->smaller.pads = cpu_to_be32(link->shrink->pads);
-		return sizeof(head->smaller);
-	case HPS_MSG_URGENT:
-		head->urgent.ahead = cpu_to_be32(link->tx_ahead);
-		return sizeof(head->urgent);
-	case HPS_MSG_SRCAVAIL:
-		head->source.addr = cpu_to_be64(link->tx_offer->key.mr->iova);
-		head->source.rkey = cpu_to_be32(link->tx_offer->key.mr->rkey);
-		head->source.len = cpu_to_be32(link->tx_offer->lent->mem.len);
-		return sizeof(head->source);
-	case HPS_MSG_READDONE:
-		head->read.total = cpu_to_be32(link->rx_read_total);
-		return sizeof(head->read);
-	case HPS_MSG_SRCCANCEL:
-		head->cancel.count = cpu_to_be32(link->tx_cancel);
-		return sizeof(head->cancel);
-	case HPS_MSG_CANCELACK:
-		head->ack.done = cpu_to_be32(link->rx_cancel_done);
-		return sizeof(head->ack);
-	default:
-		return 0;
-	}
-}
-
-/* @urgent: offset of an urgent byte in the payload, or -1 */
-static int hps_msg_post(struct hps_link *link, u8 type, struct hps_buf *buf,
-			u32 len, int urgent)
-{
-	u32 index = link->sq_next, size;
-	struct hps_head *head = (struct hps_head *)link->hdrs->buf.data + index;
-	struct hps_hdr *hdr = &head->hdr;
-	struct ib_send_wr wr = {};
-	struct ib_sge sge[HPS_GATHER_MAX + 1];
-	int err;
-
-	size = hps_msg_payload(link, type, head);
-	hdr->type = type;
-	hdr->flags = link->rx_urgents ? HPS_FLAG_HEARD : 0;
-	hdr->urgent = 0;
-	if (urgent >= 0) {
-		hdr->flags |= HPS_FLAG_URGENT;
-		hdr->urgent = cpu_to_be16(urgent);
-	}
-	hdr->len = cpu_to_be32(size + len);
-	hdr->seq = cpu_to_be32(link->tx_seq);
-	hdr->credit = cpu_to_be32(hps_credit_tell(&link->credit));
-	size += sizeof(*hdr);
-	wr.num_sge = 1;
-	if (size + len <= link->inline_max && !(len && buf->gather)) {
-		wr.send_flags = IB_SEND_INLINE;
-		hps_msg_sge_inline(&sge[0], head, size);
-		if (len)
-			hps_msg_sge_inline(&sge[wr.num_sge++],
-					   buf->data + buf->start, len);
-	} else {
-		hps_msg_sge(link, &sge[0],
-			    link->hdrs->addr + index * sizeof(*head), size);
-		if (len)
-			wr.num_sge += hps_msg_sges(link, &sge[1], buf, len);
-	}
-
-	wr.sg_list = sge;
-	wr.opcode = IB_WR_SEND;
-	/* Soft-iWARP ends the connection over it; the peer sees to it itself. */
-	if (type == HPS_MSG_READDONE && !link->iwarp) {
-		wr.opcode = IB_WR_SEND_WITH_INV;
-		wr.ex.invalidate_rkey = link->rx_read_key;
-	}
-	err = hps_msg_post_slot(link, &wr, buf, len);
-	if (err)
-		return err;
-	link->rx_heard = link->rx_urgents;
-	if (++link->tx_seq == link->tx_from && link->tx_resize)
-		hps_msg_resize(link);
-	return 0;
-}
-
-/**
- * hps_msg_resize - the next message goes into a receive of tx_size
- * @link: locked
- */
-void hps_msg_resize(struct hps_link *link)
-{
-	u32 max = min_t(u32, link->tx_size - sizeof(struct hps_hdr), HPS_TX_MAX);
-
-	lockdep_assert_held(&link->conn.lock);
-	link->tx_resize = false;
-	if (link->conn.user_mss)
-		max = min_t(u32, max, link->conn.user_mss);
-	hps_conn_tx_resize(&link->conn, max);
-}
-
-/* A message without bytes of the program and without credit. */
-static int hps_msg_control(struct hps_link *link, u8 type)
-{
-	if (link->conn.shut || !hps_msg_slots_free(link))
-		return -EAGAIN;
-	return hps_msg_post(link, type, NULL, 0, -1);
+	return hps_post_control(link, &(struct hps_outgoing){ .type = type });
 }
 
 /* A message that costs a credit and is not of the stream. */
-static int hps_msg_charged(struct hps_link *link, u8 type)
+static int hps_msg_charged(struct hps_link *link, const struct hps_outgoing *out)
 {
 	int err;
 
-	if (link->conn.shut || hps_msg_slots_free(link) <= HPS_CTRL_SLOTS ||
+	if (link->conn.shut || hps_post_slots_free(link) <= HPS_CTRL_SLOTS ||
 	    !hps_credit_left(&link->credit))
 		return -EAGAIN;
-	err = hps_msg_post(link, type, NULL, 0, -1);
+	err = hps_post_message(link, out);
 	if (!err)
 		hps_credit_use(&link->credit);
 	return err;
@@ -367,7 +132,8 @@ static int hps_msg_charged(struct hps_link *link, u8 type)
 void hps_msg_pad(struct hps_link *link)
 {
 	lockdep_assert_held(&link->conn.lock);
-	while (unlikely(link->tx_pads) && !hps_msg_charged(link, HPS_MSG_PAD))
+	while (unlikely(link->tx_pads) &&
+	       !hps_msg_charged(link, &(struct hps_outgoing){ .type = HPS_MSG_PAD }))
 		link->tx_pads--;
 }
 
@@ -379,15 +145,23 @@ void hps_msg_pad(struct hps_link *link)
  */
 int hps_msg_shrink(struct hps_link *link)
 {
+	const struct hps_receives *receives = &link->receives;
+	struct hps_smaller smaller = {
+		.size = cpu_to_be32(hps_receives_capacity(receives, link->shrink->size)),
+		.pads = cpu_to_be32(link->shrink->pads),
+	};
+
 	lockdep_assert_held(&link->conn.lock);
-	return hps_msg_charged(link, HPS_MSG_SHRINK);
+	return hps_msg_charged(link, &(struct hps_outgoing){
+		.type = HPS_MSG_SHRINK, .payload = &smaller, .size = sizeof(smaller),
+	});
 }
 
 /* Has the peer a receive for another message with bytes of the stream? */
 static bool hps_msg_may_send(struct hps_link *link, u32 slots)
 {
 	if (link->conn.shut || link->tx_pads ||
-	    hps_msg_slots_free(link) < HPS_CTRL_SLOTS + slots)
+	    hps_post_slots_free(link) < HPS_CTRL_SLOTS + slots)
 		return false;
 	if (hps_credit_left(&link->credit))
 		return true;
@@ -440,28 +214,15 @@ int hps_msg_send(struct hps_conn *conn, struct hps_buf *buf, u32 len,
 	lockdep_assert_held(&conn->lock);
 	if (!hps_msg_may_send(link, 1))
 		return -EAGAIN;
-	err = hps_msg_post(link, HPS_MSG_DATA, buf, len, urgent);
+	err = hps_post_message(link, &(struct hps_outgoing){
+		.type = HPS_MSG_DATA, .buf = buf, .len = len, .urgent = urgent + 1,
+	});
 	if (err)
 		return err;
 	hps_msg_sending(link, len);
 	if (buf->gather)
 		hps_stat_add(conn->hn, HPS_STAT_TX_GATHERED, len);
 	return 0;
-}
-
-/* A key for what is lent. What fails here shows in the completion of SRCAVAIL. */
-static int hps_msg_register(struct hps_link *link, struct ib_mr *mr)
-{
-	struct ib_reg_wr wr = {
-		.wr.opcode = IB_WR_REG_MR,
-		.mr = mr,
-		.key = mr->rkey,
-		.access = IB_ACCESS_REMOTE_READ,
-	};
-
-	if (link->iwarp || link->keys_alone)
-		wr.wr.send_flags = IB_SEND_SIGNALED;
-	return hps_msg_post_wr(link, &wr.wr, NULL, 0);
 }
 
 /*
@@ -485,6 +246,7 @@ int hps_msg_offer(struct hps_conn *conn, struct hps_buf *buf)
 {
 	struct hps_link *link = hps_link(conn);
 	struct hps_source *source = hps_source(buf);
+	struct hps_srcavail src = { .len = cpu_to_be32(buf->size) };
 	int err;
 
 	lockdep_assert_held(&conn->lock);
@@ -492,11 +254,14 @@ int hps_msg_offer(struct hps_conn *conn, struct hps_buf *buf)
 		return -EAGAIN;
 	if (link->keys_alone && !hps_msg_alone(link))
 		return -EAGAIN;
-	err = hps_msg_register(link, source->key.mr);
+	err = hps_post_register(link, &source->key, IB_ACCESS_REMOTE_READ);
 	if (err)
 		return err;
-	link->tx_offer = source;
-	err = hps_msg_post(link, HPS_MSG_SRCAVAIL, NULL, 0, -1);
+	src.addr = cpu_to_be64(source->key.mr->iova);
+	src.rkey = cpu_to_be32(source->key.mr->rkey);
+	err = hps_post_message(link, &(struct hps_outgoing){
+		.type = HPS_MSG_SRCAVAIL, .payload = &src, .size = sizeof(src),
+	});
 	if (err)
 		return err;
 	source->at = conn->tx_bytes;
@@ -505,33 +270,6 @@ int hps_msg_offer(struct hps_conn *conn, struct hps_buf *buf)
 	hps_msg_sending(link, buf->size);
 	hps_stat_add(conn->hn, HPS_STAT_TX_LENT, buf->size);
 	return 0;
-}
-
-/**
- * hps_msg_revoke - invalidate keys that are not needed any more and were not by the peer
- * @link: locked
- *
- * As far as there are slots: when none is free this comes by again with the next
- * completion.
- */
-void hps_msg_revoke(struct hps_link *link)
-{
-	struct hps_source *source, *next;
-
-	lockdep_assert_held(&link->conn.lock);
-	list_for_each_entry_safe(source, next, &link->tx_read, node) {
-		struct ib_send_wr wr = {
-			.opcode = IB_WR_LOCAL_INV,
-			.ex.invalidate_rkey = source->key.mr->rkey,
-			.send_flags = IB_SEND_SIGNALED,
-		};
-
-		if (link->conn.shut || !hps_msg_slots_free(link) ||
-		    hps_msg_post_wr(link, &wr, &source->dma.buf,
-				    source->dma.buf.size))
-			return;
-		list_del_init(&source->node);
-	}
 }
 
 /**
@@ -547,14 +285,16 @@ void hps_msg_revoke(struct hps_link *link)
  */
 int hps_msg_urgent(struct hps_conn *conn, u32 ahead)
 {
+	struct hps_urgent_ahead urgent = { .ahead = cpu_to_be32(ahead) };
 	struct hps_link *link = hps_link(conn);
 	int err;
 
 	lockdep_assert_held(&conn->lock);
 	if (link->tx_waits)
 		return -EAGAIN;
-	link->tx_ahead = ahead;
-	err = hps_msg_control(link, HPS_MSG_URGENT);
+	err = hps_post_control(link, &(struct hps_outgoing){
+		.type = HPS_MSG_URGENT, .payload = &urgent, .size = sizeof(urgent),
+	});
 	if (err)
 		return err;
 	link->tx_waits = true;
@@ -571,7 +311,7 @@ int hps_msg_urgent(struct hps_conn *conn, u32 ahead)
 int hps_msg_send_fin(struct hps_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	return hps_msg_control(hps_link(conn), HPS_MSG_FIN);
+	return hps_msg_plain(hps_link(conn), HPS_MSG_FIN);
 }
 
 /**
@@ -583,7 +323,7 @@ int hps_msg_send_fin(struct hps_conn *conn)
 int hps_msg_send_finack(struct hps_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	return hps_msg_control(hps_link(conn), HPS_MSG_FINACK);
+	return hps_msg_plain(hps_link(conn), HPS_MSG_FINACK);
 }
 
 /**
@@ -622,8 +362,8 @@ bool hps_msg_probe(struct hps_conn *conn)
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE };
 
 	lockdep_assert_held(&conn->lock);
-	return !link->reading && hps_msg_slots_free(link) &&
-	       !hps_msg_post_slot(link, &wr.wr, NULL, 0);
+	return !link->reading && hps_post_slots_free(link) &&
+	       !hps_post_slot(link, &wr.wr, NULL, 0);
 }
 
 /**
@@ -668,50 +408,41 @@ static void hps_msg_ask_late(struct timer_list *t)
  */
 int hps_msg_readdone(struct hps_link *link, u32 rkey)
 {
+	struct hps_readdone read = { .total = cpu_to_be32(link->rx_read_total + 1) };
 	int err;
 
 	lockdep_assert_held(&link->conn.lock);
-	link->rx_read_total++;
-	link->rx_read_key = rkey;
-	err = hps_msg_control(link, HPS_MSG_READDONE);
-	if (err)
-		link->rx_read_total--;
+	err = hps_post_control(link, &(struct hps_outgoing){
+		.type = HPS_MSG_READDONE, .payload = &read, .size = sizeof(read),
+		.revokes = rkey,
+	});
+	if (!err)
+		link->rx_read_total++;
 	return err;
-}
-
-/**
- * hps_msg_srccancel - ask for the last hps_link.tx_cancel offers
- * @link: locked, established
- *
- * Return: 0, -EAGAIN, or an error with the connection being shut.
- */
-int hps_msg_srccancel(struct hps_link *link)
-{
-	lockdep_assert_held(&link->conn.lock);
-	return hps_msg_control(link, HPS_MSG_SRCCANCEL);
-}
-
-/**
- * hps_msg_cancelack - say that what was asked for will not be read
- * @link: locked, established
- *
- * Return: 0, -EAGAIN, or an error with the connection being shut.
- */
-int hps_msg_cancelack(struct hps_link *link)
-{
-	lockdep_assert_held(&link->conn.lock);
-	return hps_msg_control(link, HPS_MSG_CANCELACK);
 }
 
 static void hps_msg_send_credit(struct hps_link *link)
 {
 	bool urgent = hps_credit_dry(&link->credit);
 
-	if (hps_msg_control(link, HPS_MSG_CREDIT))
+	if (hps_msg_plain(link, HPS_MSG_CREDIT))
 		return;
 	hps_stat_inc(link->conn.hn, HPS_STAT_CREDIT_TX);
 	if (urgent)
 		hps_stat_inc(link->conn.hn, HPS_STAT_CREDIT_URGENT);
+}
+
+static int hps_msg_buffers(struct hps_link *link)
+{
+	const struct hps_receives *receives = &link->receives;
+	struct hps_buffers buffers = {
+		.from = cpu_to_be32(receives->from),
+		.size = cpu_to_be32(hps_receives_capacity(receives, receives->size)),
+	};
+
+	return hps_post_control(link, &(struct hps_outgoing){
+		.type = HPS_MSG_BUFFERS, .payload = &buffers, .size = sizeof(buffers),
+	});
 }
 
 /*
@@ -742,6 +473,12 @@ static void hps_msg_credit_late(struct timer_list *t)
  */
 void hps_msg_init(struct hps_link *link)
 {
+	u32 i;
+
+	for (i = 0; i < HPS_SQ_SIZE; i++) {
+		link->slots[i].index = i;
+		link->slots[i].cqe.done = hps_msg_sent;
+	}
 	timer_setup(&link->credit_timer, hps_msg_credit_late, 0);
 	timer_setup(&link->ask_timer, hps_msg_ask_late, 0);
 }
@@ -775,7 +512,7 @@ void hps_msg_credit(struct hps_link *link)
 	if (!hps_msg_grants(link))
 		return;
 	if (link->receives.tell) {
-		if (!hps_msg_control(link, HPS_MSG_BUFFERS))
+		if (!hps_msg_buffers(link))
 			link->receives.tell = false;
 		return;
 	}
@@ -814,12 +551,12 @@ void hps_msg_established(struct hps_link *link)
 	lockdep_assert_held(&link->conn.lock);
 	if (conn->shut || link->established)
 		return;
-	hps_msg_resize(link);
+	hps_post_resize(link);
 	hps_msg_lend(link);
 	conn->dif = link->id->route.addr.dev_addr.bound_dev_if;
 	link->established = true;
 	hps_conn_established(conn);
 	/* The responder takes any message as the last step of the handshake. */
 	if (initiator)
-		hps_msg_control(link, HPS_MSG_CREDIT);
+		hps_msg_plain(link, HPS_MSG_CREDIT);
 }

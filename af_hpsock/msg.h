@@ -4,26 +4,10 @@
 
 #include <linux/types.h>
 
-#include "wire.h"
-
 struct hps_buf;
 struct hps_conn;
 struct hps_link;
 struct ib_wc;
-
-/* What goes out with a message apart from payload of the program. */
-struct hps_head {
-	struct hps_hdr hdr;
-	union {
-		struct hps_buffers buffers;	/* in BUFFERS */
-		struct hps_smaller smaller;	/* in SHRINK */
-		struct hps_urgent_ahead urgent;	/* in URGENT */
-		struct hps_srcavail source;	/* in SRCAVAIL */
-		struct hps_readdone read;	/* in READDONE */
-		struct hps_srccancel cancel;	/* in SRCCANCEL */
-		struct hps_cancelack ack;	/* in CANCELACK */
-	};
-};
 
 void hps_msg_init(struct hps_link *link);
 void hps_msg_end(struct hps_link *link);
@@ -31,10 +15,7 @@ void hps_msg_established(struct hps_link *link);
 int hps_msg_send(struct hps_conn *conn, struct hps_buf *buf, u32 len,
 		 int urgent);
 int hps_msg_offer(struct hps_conn *conn, struct hps_buf *buf);
-void hps_msg_revoke(struct hps_link *link);
 int hps_msg_readdone(struct hps_link *link, u32 rkey);
-int hps_msg_srccancel(struct hps_link *link);
-int hps_msg_cancelack(struct hps_link *link);
 int hps_msg_urgent(struct hps_conn *conn, u32 ahead);
 int hps_msg_send_fin(struct hps_conn *conn);
 int hps_msg_send_finack(struct hps_conn *conn);
@@ -42,7 +23,6 @@ bool hps_msg_tx_idle(struct hps_conn *conn);
 bool hps_msg_probe(struct hps_conn *conn);
 void hps_msg_ask(struct hps_conn *conn);
 void hps_msg_ask_soon(struct hps_link *link);
-void hps_msg_resize(struct hps_link *link);
 void hps_msg_pad(struct hps_link *link);
 int hps_msg_shrink(struct hps_link *link);
 void hps_msg_credit(struct hps_link *link);

@@ -17,6 +17,7 @@
 #include "msg.h"
 #include "msg_rx.h"
 #include "net.h"
+#include "post.h"
 #include "receives.h"
 #include "source.h"
 #include "stream.h"
@@ -116,7 +117,7 @@ static int hps_msg_rx_read(struct hps_link *link, u32 total)
 				 source->dma.buf.size);
 	} else {
 		list_move_tail(&source->node, &link->tx_read);
-		hps_msg_revoke(link);
+		hps_source_revoke_all(link);
 	}
 	return 0;
 }
@@ -197,7 +198,7 @@ static bool hps_msg_rx_buffers(struct hps_link *link, struct hps_buf *buf)
 	link->tx_resize = true;
 	/* Credits may have come before this did. */
 	if ((s32)(from - link->tx_seq) <= 0)
-		hps_msg_resize(link);
+		hps_post_resize(link);
 	return false;
 }
 
@@ -225,7 +226,7 @@ static bool hps_msg_rx_shrink(struct hps_link *link, struct hps_buf *buf)
 	}
 	link->tx_size = size;
 	link->tx_pads = pads;
-	hps_msg_resize(link);
+	hps_post_resize(link);
 	hps_receives_spent(link, buf);
 	return true;
 }

@@ -41,6 +41,7 @@
 #include "link.h"
 #include "msg.h"
 #include "param.h"
+#include "post.h"
 #include "rdma.h"
 #include "read.h"
 #include "receives.h"
@@ -286,7 +287,6 @@ static void hps_rdma_tune(struct hps_link *link, const struct sock *sk)
 struct hps_conn *hps_rdma_create(const struct sock *sk)
 {
 	struct hps_link *link = hps_link_alloc(sk);
-	u32 i;
 
 	if (!link)
 		return NULL;
@@ -300,8 +300,6 @@ struct hps_conn *hps_rdma_create(const struct sock *sk)
 	INIT_WORK(&link->teardown, hps_rdma_teardown);
 	INIT_WORK(&link->attempt, hps_cm_attempt_work);
 	hps_growth_init(&link->growth);
-	for (i = 0; i < HPS_SQ_SIZE; i++)
-		link->slots[i].index = i;
 	hps_rdma_tune(link, sk);
 	return &link->conn;
 }

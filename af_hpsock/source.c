@@ -24,6 +24,7 @@
 #include "dma.h"
 #include "lent.h"
 #include "link.h"
+#include "post.h"
 #include "source.h"
 #include "work.h"
 
@@ -83,6 +84,28 @@ void hps_source_revoked(struct hps_link *link, struct hps_source *source)
 		return;
 	WRITE_ONCE(conn->tx_waited, conn->tx_waited - 1);
 	hps_wake(&conn->tx_waited);
+}
+
+/**
+ * hps_source_revoke_all - invalidate keys that are not needed any more and were not by the
+ *	peer
+ * @link: locked
+ *
+ * As far as there are slots: when none is free this comes by again with the next
+ * completion.
+ */
+void hps_source_revoke_all(struct hps_link *link)
+{
+	struct hps_source *source, *next;
+
+	lockdep_assert_held(&link->conn.lock);
+	list_for_each_entry_safe(source, next, &link->tx_read, node) {
+		struct hps_buf *buf = &source->dma.buf;
+
+		if (hps_post_invalidate(link, &source->key, buf, buf->size))
+			return;
+		list_del_init(&source->node);
+	}
 }
 
 static void hps_source_end_list(struct hps_link *link, struct list_head *list)

@@ -37,6 +37,7 @@ static inline struct hps_source *hps_source(struct hps_buf *buf)
 
 struct hps_source *hps_source_new(struct hps_link *link,
 				  struct hps_lent *lent);
+void hps_source_revoke_all(struct hps_link *link);
 void hps_source_revoked(struct hps_link *link, struct hps_source *source);
 void hps_source_end(struct hps_link *link);
 

@@ -119,7 +119,7 @@ end_t end[2];
 /* hps_credit_late() */
 #define LATE(e)		(end[e].owed && DRY(e))
 
-/* hps_msg_signal(): who may do without a completion */
+/* hps_post_signal(): who may do without a completion */
 #ifdef BUG_SIGNAL_SLOT
 #define SILENT(e)	(end[e].unsent > 1 && end[e].left > 1)
 #elif defined(BUG_SIGNAL_CREDIT)
@@ -139,7 +139,7 @@ inline signal(e, t)
 	end[e].sq++
 }
 
-/* hps_msg_post(): grants whatever is owed */
+/* hps_post_message(): grants whatever is owed */
 inline post(e, t)
 {
 	assert(FREE(e) > 0 && !end[e].gone);

@@ -97,7 +97,7 @@ byte size, next;	/* of its messages, now and from tx_from on */
 #define LIMIT(n)	((n) == 0 -> MAX0 : ((n) == 1 -> MAX1 : MAX2))
 #define DUE	(owed && (owed >= (window + 1) / 2 || !told))
 
-/* hps_msg_post(), of the receiver */
+/* hps_post_message(), of the receiver */
 inline post(t)
 {
 	back!t(owed, level);

@@ -85,6 +85,37 @@ static struct fake_posted fake_pop(struct fake_posted *posts, u32 *nr)
 }
 
 /**
+ * fake_send - as stream.c does
+ * @fake: the connection
+ * @buf: what to send of
+ * @len: bytes
+ * @urgent: which of them is, or -1
+ */
+int fake_send(struct fake_link *fake, struct hps_buf *buf, u32 len, int urgent)
+{
+	int err = FAKE_LINK_LOCKED(fake, hps_msg_send(&fake->link->conn, buf, len, urgent));
+
+	if (!err) {
+		buf->start += len;
+		fake->link->conn.tx_unsent -= len;
+		fake->link->conn.tx_unacked += len;
+		fake->link->conn.tx_bytes += len;
+	}
+	return err;
+}
+
+/**
+ * fake_head - the header of a send that has not completed
+ * @fake: the connection
+ * @i: which
+ */
+struct hps_hdr *fake_head(struct fake_link *fake, u32 i)
+{
+	KUNIT_ASSERT_GT(fake->test, fake->nr_sends, i);
+	return &fake->sends[i].head.hdr;
+}
+
+/**
  * fake_sent - the sends up to the first that asked for a completion are done
  * @fake: the connection, with one
  * @status: of that completion
@@ -306,7 +337,7 @@ struct fake_link *fake_link(struct kunit *test)
 	conn->confirmed = true;
 	link->established = true;
 	spin_lock_bh(&conn->lock);
-	hps_msg_resize(link);
+	hps_post_resize(link);
 	spin_unlock_bh(&conn->lock);
 	return fake;
 }

@@ -8,6 +8,7 @@
 #include "device.h"
 #include "link.h"
 #include "msg.h"
+#include "post.h"
 #include "stats.h"
 
 #define FAKE_POSTS	128
@@ -100,6 +101,8 @@ struct fake_link *fake_link_start(struct kunit *test);
 struct fake_link *fake_link(struct kunit *test);
 struct sock *fake_link_attach(struct fake_link *fake);
 void fake_link_end(struct fake_link *fake);
+int fake_send(struct fake_link *fake, struct hps_buf *buf, u32 len, int urgent);
+struct hps_hdr *fake_head(struct fake_link *fake, u32 i);
 void fake_sent(struct fake_link *fake, enum ib_wc_status status);
 void fake_sent_all(struct fake_link *fake);
 struct hps_hdr *fake_arriving(struct fake_link *fake, u8 type, const void *payload, u32 len);
