@@ -126,6 +126,17 @@ int hps_slow(void)
 	return slow < 1 ? 1 : slow;
 }
 
+/*
+ * Pages that are pinned now: each processor adds what it has counted to the sum now and then,
+ * or when told to.
+ */
+long hps_pins(void)
+{
+	hps_number("/proc/sys/vm/stat_refresh", 0);
+	return hps_field("/proc/vmstat", "nr_foll_pin_acquired") -
+	       hps_field("/proc/vmstat", "nr_foll_pin_released");
+}
+
 /* Of the running kernel: 612 is 6.12 */
 int hps_kernel(void)
 {

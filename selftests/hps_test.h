@@ -61,6 +61,7 @@ struct hps {
 
 int hps_family(void);
 int hps_slow(void);
+long hps_pins(void);
 int hps_kernel(void);
 bool hps_siw(void);
 bool hps_shares_ports(const struct hps *t);

@@ -49,14 +49,6 @@ FIXTURE_VARIANT_ADD(protect, small) { SMALL_PAGES };
 FIXTURE_VARIANT_ADD(protect, huge) { HUGE_PAGES };
 FIXTURE_VARIANT_ADD(protect, file) { A_FILE };
 
-/* Now: each processor adds what it has counted to the sum now and then, or when told to. */
-static long pins(void)
-{
-	hps_number("/proc/sys/vm/stat_refresh", 0);
-	return hps_field("/proc/vmstat", "nr_foll_pin_acquired") -
-	       hps_field("/proc/vmstat", "nr_foll_pin_released");
-}
-
 static uint8_t *map(size_t len)
 {
 	return mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -201,7 +193,7 @@ FIXTURE_SETUP(protect)
 	ASSERT_OK(load());
 	self->fd = open("/dev/" HPS_TEST_DEVICE, O_RDWR);
 	ASSERT_OK(self->fd);
-	self->pins = pins();
+	self->pins = hps_pins();
 	settle(true);
 	self->file = memfd_create("hps", MFD_CLOEXEC);
 	ASSERT_OK(self->file);
@@ -230,7 +222,7 @@ FIXTURE_TEARDOWN(protect)
 	EXPECT_EQ(0, c.holds);
 	EXPECT_EQ(0, c.bytes);
 	close(self->fd);
-	EXPECT_EQ(self->pins, pins());
+	EXPECT_EQ(self->pins, hps_pins());
 	err = syscall(SYS_delete_module, HPS_TEST_DEVICE, O_NONBLOCK);
 	EXPECT_EQ(0, err);
 }
