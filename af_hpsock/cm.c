@@ -81,7 +81,7 @@ static void hps_cm_fill_hello(struct hps_link *link,
 							    link->receives.size));
 	hello->ctrl_slots = cpu_to_be16(HPS_CTRL_SLOTS);
 	link->reads = hps_link_reads(link);
-	hello->features = cpu_to_be64(HPS_FEATURE_SHRINK |
+	hello->features = cpu_to_be64(HPS_FEATURE_SHRINK | HPS_FEATURE_WRITE |
 				      (link->reads ? HPS_FEATURE_READ : 0));
 }
 
@@ -115,6 +115,7 @@ static void hps_cm_take_hello(struct hps_link *link,
 			 be16_to_cpu(hello->window));
 	link->peer_reads = be64_to_cpu(hello->features) & HPS_FEATURE_READ;
 	link->peer_pads = be64_to_cpu(hello->features) & HPS_FEATURE_SHRINK;
+	link->peer_writes = be64_to_cpu(hello->features) & HPS_FEATURE_WRITE;
 }
 
 static void hps_cm_param(struct rdma_conn_param *param,

@@ -61,7 +61,8 @@ enum hps_urgent {
  * @rxq: received data in order
  * @rx_avail: bytes in @rxq not read yet; a reader takes off without the lock
  * @rx_drop: bytes at the head of @rxq that nobody will read, not in @rx_avail
- * @rx_read: bytes of the stream that were taken off @rxq, by readers alone
+ * @rx_read: bytes of the stream that were read. Readers count, and while one waits with
+ *	memory that is shown, which is while @rxq is empty, completions do
  * @rx_remote: buffers in @rxq with bytes that are still at the peer
  * @rx_cancel: offers that the peer takes back: the last so many of these, or all, if
  *	fewer are left unread
@@ -70,6 +71,11 @@ enum hps_urgent {
  * @rx_records: ends of records in @rxq
  * @rx_parted: some of the record that @rx_record is in was given to a program; the
  *	readers'
+ * @rx_show_max: bytes of memory that can be shown to the peer in one piece, 0 if none
+ * @rx_stamp: when bytes last came to memory that was shown
+ * @invite_pause: how often a reader only waited the last time that it was shown in vain
+ * @invite_skip: how often it still will
+ * @invites: it is worth it; these three are the readers'
  * @rx_lost: the transport is gone, and what @rx_remote counts cannot be read any more
  * @rx_urgent: enum hps_urgent, see urgent.c
  * @rx_urgent_byte: a copy of the urgent byte, from HPS_URGENT_HERE on
@@ -92,6 +98,7 @@ enum hps_urgent {
  * @lend_skip: how many sends will still be copied before another is lent
  * @lend_proven: the program did not write to the last send that was lent too early
  * @lend_trial: one send is lent, to see whether that is so
+ * @holds: sends of protected pages that are lent
  * @tx_waited: sources that a send waits for, see wait.c
  * @tx_turn: one send has the queue for itself, to wait for sources or in the middle of a
  *	record: no other queues anything, and no FIN is sent
@@ -169,6 +176,11 @@ struct hps_conn {
 	struct hps_framing rx_framing;
 	struct hps_framing rx_record;
 	atomic_t rx_records;
+	u32 rx_show_max;
+	ktime_t rx_stamp;
+	u32 invite_pause;
+	u32 invite_skip;
+	bool invites;
 	bool rx_parted;
 	bool rx_lost;
 	u8 rx_urgent;
@@ -195,6 +207,7 @@ struct hps_conn {
 	bool tx_hold;
 	bool lend_proven;
 	bool lend_trial;
+	atomic_t holds;
 	bool tx_urgent;
 	bool tx_urgent_told;
 	u64 tx_urgent_at;

@@ -119,6 +119,25 @@ int hps_conn_rx_data(struct hps_conn *conn, struct hps_buf *buf, bool tight,
 }
 
 /**
+ * hps_conn_rx_written - bytes of the stream are where a reader waits for them
+ * @conn: locked, with nothing in the receive queue
+ * @len: how many
+ */
+void hps_conn_rx_written(struct hps_conn *conn, u32 len)
+{
+	lockdep_assert_held(&conn->lock);
+	WARN_ON_ONCE(!list_empty(&conn->rxq));
+	conn->rx_msgs++;
+	conn->rx_bytes += len;
+	/* No reader counts now: the queue is empty. */
+	WRITE_ONCE(conn->rx_read, conn->rx_read + len);
+	hps_urgent_read(conn);
+	conn->rx_last = jiffies;
+	if (conn->sk)
+		sk_incoming_cpu_update(conn->sk);
+}
+
+/**
  * hps_conn_rx_urgent - an urgent byte waits at the peer
  * @conn: locked, established
  * @ahead: bytes of the stream before it that have not come yet

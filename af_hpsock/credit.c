@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Credits: a DATA message is posted only when the peer has a receive for it
- * (SOVIA, ICS'01, section 4: w = 32, t = w / 2). So are SRCAVAIL, SHRINK and PAD.
+ * (SOVIA, ICS'01, section 4: w = 32, t = w / 2). So are SRCAVAIL, WRITTEN, SHRINK and
+ * PAD.
  *
  * The receiver counts what it granted since the connection began and says that
  * number in every message; so a grant rides along for nothing whenever there is
@@ -32,9 +33,9 @@
  * them sent once, and BUFFERS and URGENT, of each of which one is under way at a
  * time; SRCCANCEL uses the receive of FIN, which is not sent before SRCCANCEL is
  * answered. Together these are 7, HPS_CTRL_SLOTS: a credit can always be returned, and
- * a receiver-not-ready NAK is a bug. READDONE and CANCELACK have receives besides, see
- * receives.c. Documentation/formal proves it, in credit.pml and, with BUFFERS, in
- * receives.pml.
+ * a receiver-not-ready NAK is a bug. READDONE and CANCELACK have receives besides, and
+ * so have SINKAVAIL, SINKCANCEL and SINKACK, see receives.c and target.c.
+ * Documentation/formal proves it, in credit.pml and, with BUFFERS, in receives.pml.
  */
 #include <linux/errno.h>
 #include <linux/minmax.h>

@@ -8,7 +8,8 @@
 /**
  * struct hps_credit - both directions of a connection's flow control
  * @tx_granted: credits the peer has granted since the beginning
- * @tx_used: credits used, one for each DATA, SRCAVAIL, SHRINK or PAD posted
+ * @tx_used: credits used, one for each DATA, SRCAVAIL, WRITTEN, SHRINK or
+ *	PAD posted
  * @tx_max: the peer never has more than this outstanding
  * @rx_ready: receives for these made available since the beginning
  * @rx_told: of these, how many the peer has been told of

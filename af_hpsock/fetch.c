@@ -233,8 +233,10 @@ ssize_t hps_fetch(struct sock *sk, struct hps_conn *conn, struct hps_buf *buf,
 		return hps_fetch_local(sk, conn, buf, r);
 	n = hps_fetch_read(sk, conn, buf, r, &sink);
 	r->unpin(r, &sink, max(n, 0));
-	if (n > 0)
+	if (n > 0) {
+		r->placed = true;
 		hps_stat_add(conn->hn, HPS_STAT_RX_PLACED, n);
+	}
 	return n;
 }
 

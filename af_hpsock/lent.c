@@ -100,6 +100,8 @@ static void hps_lent_work(struct work_struct *work)
 	struct hps_released res;
 
 	hps_protect_release(lent->hold, &res);
+	if (lent->counted)
+		atomic_dec(&lent->conn->holds);
 	hps_stat_add(lent->conn->hn, HPS_STAT_LENT_EARLY, res.early);
 	hps_stat_add(lent->conn->hn, HPS_STAT_LENT_RESTORED, res.restored);
 	hps_lent_went(lent->conn, res.early <= lent->mem.nr / HPS_LENT_EARLY);
@@ -251,8 +253,11 @@ struct hps_lent *hps_lent_get(struct sock *sk, struct hps_conn *conn,
 	}
 	/* Is that less than was asked for, it is still lent if it reaches the threshold. */
 	if (lent->mem.len >= min(len, hps_tuned(tuning, HPS_TUNE_ZCOPY_THRESHOLD))) {
-		if (lent->hold)
+		if (lent->hold) {
 			WRITE_ONCE(conn->lend_trial, true);
+			atomic_inc(&conn->holds);
+			lent->counted = true;
+		}
 		return lent;
 	}
 	if (!lent->mem.len)

@@ -22,6 +22,7 @@ struct sock;
  * @mem: they hold the bytes without a gap
  * @waited: a send waits for the peer to read them, see wait.c
  * @hold: protects them, and has the references; or NULL: each is referenced
+ * @counted: @hold is one of hps_conn.holds
  * @uarg: who is told when they are not needed any more, referenced; or NULL
  * @locked: what counts against RLIMIT_MEMLOCK
  * @work: ends @hold, which a completion cannot
@@ -31,6 +32,7 @@ struct hps_lent {
 	struct hps_pages mem;
 	bool waited;
 	struct hps_hold *hold;
+	bool counted;
 	struct ubuf_info *uarg;
 	struct mmpin locked;
 	struct work_struct work;

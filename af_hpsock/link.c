@@ -13,6 +13,7 @@
 #include "mem.h"
 #include "param.h"
 #include "share.h"
+#include "target.h"
 
 #include <linux/hpsock.h>
 
@@ -50,6 +51,10 @@ static void hps_link_free_rcu(struct rcu_head *rcu)
 	if (link->shrink) {
 		hps_mem_sub(link->shrink);
 		kfree(link->shrink);
+	}
+	if (link->targets) {
+		hps_mem_sub(link->targets);
+		kfree(link->targets);
 	}
 	hps_mem_sub(link);
 	kmem_cache_free(hps_link_cache, link);

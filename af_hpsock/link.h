@@ -15,6 +15,7 @@
 #include "shrink.h"
 
 struct hps_device;
+struct hps_targets;
 
 /* Messages in flight at most. Their headers take 1 KiB. */
 #define HPS_SQ_SIZE	32
@@ -23,7 +24,8 @@ struct hps_device;
  * struct hps_slot - a place in the send queue
  * @cqe: completion of the send
  * @buf: what is delivered when it completes; NULL for a message without payload, and
- *	for what is only offered, which is delivered when its key is invalidated
+ *	for what is only offered, which is delivered when its key is invalidated. So is
+ *	what was written, though a slot has it, to know it by
  * @len: payload bytes
  * @index: in hps_link.slots
  */
@@ -55,6 +57,7 @@ struct hps_slot {
  * @peer_reads: the peer wants to be offered bytes
  * @reads: we do, and have the resources
  * @peer_pads: the peer answers SHRINK
+ * @peer_writes: the peer takes SINKAVAIL
  * @tx_size: bytes of the peer's receive buffers, to begin with or from @tx_from on
  * @tx_from: number of the first message that may be that long
  * @tx_resize: which is still to come
@@ -67,6 +70,8 @@ struct hps_slot {
  * @tx_read: those that were read, whose keys are still to be invalidated
  * @tx_read_total: READDONE received
  * @rx_read_total: READDONE sent
+ * @lends: there are receives for what is answered to an offer, see hps_target_expect()
+ * @targets: memory for what comes next, either way; NULL until it may be shown
  * @tx_cancel: offers that the peer is asked to give back, see cancel.c
  * @tx_cancelling: it was asked
  * @rx_cancelled: it is to be answered when it asked
@@ -115,6 +120,7 @@ struct hps_link {
 	bool peer_reads;
 	bool reads;
 	bool peer_pads;
+	bool peer_writes;
 	bool iwarp;
 	bool keys_alone;
 	bool stalled;
@@ -124,6 +130,7 @@ struct hps_link {
 	bool rx_urgents;
 	bool rx_heard;
 	bool tx_cancelling;
+	bool lends;
 	bool rx_cancelled;
 	u32 tx_cancel;
 	u32 rx_cancel_done;
@@ -131,6 +138,7 @@ struct hps_link {
 	u32 tx_from;
 	u32 tx_pads;
 
+	struct hps_targets *targets;
 	struct list_head tx_mrs;
 	struct list_head tx_sources;
 	struct list_head tx_read;
@@ -172,6 +180,12 @@ static inline struct hps_link *hps_link(struct hps_conn *conn)
 static inline struct hps_link *hps_slot_link(struct hps_slot *slot)
 {
 	return container_of(slot, struct hps_link, slots[slot->index]);
+}
+
+/* Bytes that one key can cover, wherever in its first page they begin. */
+static inline u32 hps_link_key_max(const struct hps_link *link)
+{
+	return link->tx_mr_pages ? (link->tx_mr_pages - 1) * PAGE_SIZE : 0;
 }
 
 int hps_link_init(void);

@@ -12,15 +12,17 @@
  *                sockopt.c with options_*.c
  *   connection   conn.c, conn_life.c (its beginning and its end), conn_rx.c and conn_tx.c
  *                (what the transport tells), stream.c (sending), record.c (messages in a
- *                stream), urgent.c, fetch.c (bytes that are still at the peer), lent.c
- *                (pages that the peer reads), wait.c (sends that wait for that),
- *                zerocopy.c (pages that the program leaves alone), probe.c (is the peer
- *                there?), buf.c (bytes on their way), transport.c (which there are)
+ *                stream), urgent.c, fetch.c (bytes that are still at the peer), invite.c
+ *                (readers that let the peer write to their memory), lent.c (pages that
+ *                the peer reads), wait.c (sends that wait for that), zerocopy.c (pages
+ *                that the program leaves alone), probe.c (is the peer there?), buf.c
+ *                (bytes on their way), transport.c (which there are)
  *   transport    over RDMA: rdma.c, link.c (a connection's), cm.c (the handshake),
  *                service.c (where it comes in), post.c (the send queue), msg.c and
  *                msg_rx.c, receives.c with growth.c and shrink.c, credit.c, device.c,
  *                dma.c, key.c (to memory of programs), source.c (what is offered to the
- *                peer), cancel.c (and taken back), read.c (RDMA Reads)
+ *                peer), cancel.c (and taken back), read.c (RDMA Reads), target.c (where
+ *                the peer writes)
  *   beside them  net.c (a namespace's), mem.c (how much memory), share.c (whose it is),
  *                protect.c (pages of programs), param.c (tunables), sysctl.c (those of a
  *                namespace), proc.c and stats.c (/proc/net)

@@ -22,6 +22,7 @@
 #include "post.h"
 #include "receives.h"
 #include "source.h"
+#include "target.h"
 
 /* How long CREDIT is delayed for a peer that ran dry while there is something to read here. */
 #define HPS_CREDIT_DELAY	1	/* jiffies */
@@ -89,6 +90,12 @@ static void hps_msg_sent(struct ib_cq *cq, struct ib_wc *wc)
 			break;
 		done = hps_msg_oldest(link);
 		link->sq_used--;
+		if (unlikely(link->targets && link->targets->slot == done->index))
+			hps_target_revoked(link);
+		/* It has been written, and its key is still to be invalidated. */
+		if (done->buf && done->buf->lent &&
+		    hps_source_completed(link, hps_source(done->buf)))
+			continue;
 		if (done->buf && done->buf->lent && !conn->shut)
 			hps_source_revoked(link, hps_source(done->buf));
 		if (done->buf)
@@ -190,6 +197,8 @@ void hps_msg_ask_soon(struct hps_link *link)
 static void hps_msg_sending(struct hps_link *link, u32 len)
 {
 	link->stalled = false;
+	if (link->targets)
+		link->targets->peer_len = 0;
 	hps_credit_use(&link->credit);
 	hps_stat_inc(link->conn.hn, HPS_STAT_TX_MSGS);
 	hps_stat_add(link->conn.hn, HPS_STAT_TX_BYTES, len);
@@ -225,14 +234,41 @@ int hps_msg_send(struct hps_conn *conn, struct hps_buf *buf, u32 len,
 	return 0;
 }
 
-/*
- * Has all that was posted completed, so that the device can repeat nothing? If not, a
- * probe sees to it that a completion comes, and with it another try.
- */
-static bool hps_msg_alone(struct hps_link *link)
+/* Write all of a source where the peer waits for it. */
+static int hps_msg_write(struct hps_link *link, struct hps_source *source)
 {
-	hps_msg_ask(&link->conn);
-	return !link->sq_used && !link->reading;
+	const struct hps_targets *targets = link->targets;
+	struct hps_buf *buf = &source->dma.buf;
+	struct ib_mr *mr = source->key.mr;
+	struct hps_written written = { .len = cpu_to_be32(buf->size) };
+	struct ib_sge sge = {
+		.addr = mr->iova, .length = buf->size, .lkey = mr->lkey,
+	};
+	struct ib_rdma_wr wr = {
+		.wr.opcode = IB_WR_RDMA_WRITE, .wr.sg_list = &sge, .wr.num_sge = 1,
+		.remote_addr = targets->peer_addr, .rkey = targets->peer_rkey,
+	};
+	int err;
+
+	/* As in hps_post_signal(). */
+	if (link->iwarp)
+		wr.wr.send_flags = IB_SEND_SIGNALED;
+	err = hps_post_register(link, &source->key, 0);
+	if (err)
+		return err;
+	err = hps_post_wr(link, &wr.wr, NULL, 0);
+	if (err)
+		return err;
+	err = hps_post_message(link, &(struct hps_outgoing){
+		.type = HPS_MSG_WRITTEN, .payload = &written, .size = sizeof(written),
+		.buf = buf, .revokes = targets->peer_rkey,
+	});
+	if (err)
+		return err;
+	source->written = true;
+	hps_msg_sending(link, buf->size);
+	hps_stat_add(link->conn.hn, HPS_STAT_TX_WRITTEN, buf->size);
+	return 0;
 }
 
 /**
@@ -247,13 +283,18 @@ int hps_msg_offer(struct hps_conn *conn, struct hps_buf *buf)
 	struct hps_link *link = hps_link(conn);
 	struct hps_source *source = hps_source(buf);
 	struct hps_srcavail src = { .len = cpu_to_be32(buf->size) };
+	bool write;
 	int err;
 
 	lockdep_assert_held(&conn->lock);
-	if (link->tx_offers == link->tx_offers_max || !hps_msg_may_send(link, 2))
+	write = link->targets && link->targets->peer_len >= buf->size;
+	if (link->tx_offers == link->tx_offers_max ||
+	    !hps_msg_may_send(link, write ? 3 : 2))
 		return -EAGAIN;
-	if (link->keys_alone && !hps_msg_alone(link))
+	if (link->keys_alone && !hps_post_alone(link))
 		return -EAGAIN;
+	if (write)
+		return hps_msg_write(link, source);
 	err = hps_post_register(link, &source->key, IB_ACCESS_REMOTE_READ);
 	if (err)
 		return err;
@@ -344,39 +385,20 @@ bool hps_msg_tx_idle(struct hps_conn *conn)
  * hps_msg_probe - hps_transport.probe
  * @conn: locked, established
  *
- * An RDMA Write of no bytes needs no receive and no memory at the other end
- * (InfiniBand C9-88, RFC 5040 section 5.2), and is acknowledged all the same.
- * On iWARP only TCP knows of that, and ends the connection when its time is up. An RDMA
- * Read of no bytes would be answered by the peer, but Soft-iWARP answers one that comes
- * while it sends with what it sent before, and either end takes that for an error.
- *
- * None is posted while there are reads: they are answered as well. And a Soft-RoCE that is
- * asked once more for the beginning of a read whose answer got lost takes it for one of no
- * bytes if that is what a write behind it was, and refuses it.
- *
  * Return: true if it was posted.
  */
 bool hps_msg_probe(struct hps_conn *conn)
 {
-	struct hps_link *link = hps_link(conn);
-	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE };
-
-	lockdep_assert_held(&conn->lock);
-	return !link->reading && hps_post_slots_free(link) &&
-	       !hps_post_slot(link, &wr.wr, NULL, 0);
+	return hps_post_probe(hps_link(conn));
 }
 
 /**
  * hps_msg_ask - hps_transport.ask
  * @conn: locked
- *
- * While there are reads nobody is: their end has hps_msg_ask_soon() called.
  */
 void hps_msg_ask(struct hps_conn *conn)
 {
-	lockdep_assert_held(&conn->lock);
-	if (hps_link(conn)->unsignaled && !conn->shut)
-		hps_msg_probe(conn);
+	hps_post_ask(hps_link(conn));
 }
 
 /* Not while sends go on: one of them asks. */
@@ -509,6 +531,8 @@ void hps_msg_credit(struct hps_link *link)
 	if (unlikely(!list_empty(&link->receives.read)))
 		hps_receives_read(link);
 	hps_cancel_late(link);
+	if (unlikely(link->targets))
+		hps_target_push(link);
 	if (!hps_msg_grants(link))
 		return;
 	if (link->receives.tell) {
@@ -532,9 +556,8 @@ static void hps_msg_lend(struct hps_link *link)
 
 	link->tx_mr_pages = min_t(u32, attrs->max_fast_reg_page_list_len,
 				  HPS_SOURCE_MAX / PAGE_SIZE + 1);
-	/* It may begin anywhere in its first page. */
-	if (link->tx_mr_pages > 1 && link->peer_reads)
-		link->conn.tx_lend_max = (link->tx_mr_pages - 1) * PAGE_SIZE;
+	if (link->peer_reads)
+		link->conn.tx_lend_max = hps_link_key_max(link);
 }
 
 /**

@@ -21,6 +21,7 @@
 #include "receives.h"
 #include "source.h"
 #include "stream.h"
+#include "target.h"
 
 /* The peer broke the protocol: end this connection, and say how. */
 static void hps_msg_violation(struct hps_link *link, enum hps_stat stat)
@@ -35,12 +36,9 @@ static bool hps_msg_cancelling(const struct hps_link *link)
 	return link->conn.rx_cancel || link->rx_cancelled;
 }
 
-/* Handlers return whether the buffer was kept. */
-static bool hps_msg_rx_stream(struct hps_link *link, struct hps_buf *buf,
-			      u32 start, u32 end, int urgent)
+/* Is it time for a message of the stream? False ends the connection. */
+static bool hps_msg_streams(struct hps_link *link)
 {
-	struct hps_conn *conn = &link->conn;
-
 	if (hps_credit_received(&link->credit)) {
 		hps_msg_violation(link, HPS_STAT_VIOLATION_OVERRUN);
 		return false;
@@ -54,6 +52,18 @@ static bool hps_msg_rx_stream(struct hps_link *link, struct hps_buf *buf,
 		hps_msg_violation(link, HPS_STAT_VIOLATION_BUFFERS);
 		return false;
 	}
+	return true;
+}
+
+/* Handlers return whether the buffer was kept. */
+static bool hps_msg_rx_stream(struct hps_link *link, struct hps_buf *buf,
+			      u32 start, u32 end, int urgent)
+{
+	struct hps_conn *conn = &link->conn;
+
+	if (!hps_msg_streams(link))
+		return false;
+	hps_target_over(link);
 	hps_stat_inc(conn->hn, HPS_STAT_RX_MSGS);
 	hps_stat_add(conn->hn, HPS_STAT_RX_BYTES, end - start);
 	hps_receives_hold(link, buf);
@@ -94,7 +104,55 @@ static bool hps_msg_rx_srcavail(struct hps_link *link, struct hps_buf *buf)
 		return false;
 	}
 	buf->remote = true;
+	/* What it lends it can write as well, if no framing says what follows. */
+	if (link->peer_writes && !link->conn.records)
+		WRITE_ONCE(link->conn.rx_show_max, hps_link_key_max(link));
 	return hps_msg_rx_stream(link, buf, 0, len, -1);
+}
+
+static bool hps_msg_rx_written(struct hps_link *link, struct hps_buf *buf)
+{
+	const struct hps_written *written = hps_receive_payload(buf);
+	u32 len = be32_to_cpu(written->len);
+
+	if (!hps_msg_streams(link))
+		return false;
+	if (hps_target_written(link, len)) {
+		hps_msg_violation(link, HPS_STAT_VIOLATION_SINK);
+		return false;
+	}
+	hps_stat_inc(link->conn.hn, HPS_STAT_RX_MSGS);
+	hps_stat_add(link->conn.hn, HPS_STAT_RX_BYTES, len);
+	link->conn.rx_stamp = buf->stamp;
+	hps_conn_rx_written(&link->conn, len);
+	hps_receives_spent(link, buf);
+	return true;
+}
+
+static bool hps_msg_rx_sinkavail(struct hps_link *link, struct hps_buf *buf)
+{
+	const struct hps_hdr *hdr = hps_receive_head(buf);
+	const struct hps_sinkavail *sink = hps_receive_payload(buf);
+
+	if (hps_target_offered(link, be16_to_cpu(hdr->urgent),
+			       be64_to_cpu(sink->addr),
+			       be32_to_cpu(sink->rkey), be32_to_cpu(sink->len)))
+		hps_msg_violation(link, HPS_STAT_VIOLATION_SINK);
+	return false;
+}
+
+static bool hps_msg_rx_sinkcancel(struct hps_link *link, struct hps_buf *buf)
+{
+	if (hps_target_taken_back(link))
+		hps_msg_violation(link, HPS_STAT_VIOLATION_SINK);
+	return false;
+}
+
+static bool hps_msg_rx_sinkack(struct hps_link *link, struct hps_buf *buf)
+{
+	if (hps_target_acked(link))
+		hps_msg_violation(link, HPS_STAT_VIOLATION_SINK);
+	return false;
 }
 
 /*
@@ -172,6 +230,7 @@ static bool hps_msg_rx_fin(struct hps_link *link, struct hps_buf *buf)
 {
 	if (hps_msg_cancelling(link) || hps_conn_rx_fin(&link->conn))
 		hps_msg_violation(link, HPS_STAT_VIOLATION_STATE);
+	hps_target_over(link);
 	return false;
 }
 
@@ -286,6 +345,13 @@ static const struct {
 	[HPS_MSG_SHRINK] = { hps_msg_rx_shrink, sizeof(struct hps_smaller),
 			     sizeof(struct hps_smaller) },
 	[HPS_MSG_PAD]	 = { hps_msg_rx_pad },
+	[HPS_MSG_SINKAVAIL] = { hps_msg_rx_sinkavail,
+				sizeof(struct hps_sinkavail),
+				sizeof(struct hps_sinkavail) },
+	[HPS_MSG_WRITTEN] = { hps_msg_rx_written, sizeof(struct hps_written),
+			      sizeof(struct hps_written) },
+	[HPS_MSG_SINKCANCEL] = { hps_msg_rx_sinkcancel },
+	[HPS_MSG_SINKACK] = { hps_msg_rx_sinkack },
 };
 
 /* Has the peer our last URGENT? False if it claims one that it was not sent. */
@@ -294,6 +360,20 @@ static bool hps_msg_heard(struct hps_link *link, const struct hps_hdr *hdr)
 	if (!!(hdr->flags & HPS_FLAG_HEARD) != link->tx_urgents)
 		return link->tx_waits;
 	link->tx_waits = false;
+	return true;
+}
+
+/* Likewise our last SINKAVAIL. */
+static bool hps_msg_heard_sink(struct hps_link *link, const struct hps_hdr *hdr)
+{
+	struct hps_targets *targets = link->targets;
+	bool heard = hdr->flags & HPS_FLAG_SINK;
+
+	if (likely(!targets))
+		return !heard;
+	if (heard != targets->told)
+		return targets->waits;
+	targets->waits = false;
 	return true;
 }
 
@@ -330,6 +410,10 @@ static bool hps_msg_check(struct hps_link *link, const struct hps_buf *buf, u32 
 	}
 	if (!hps_msg_heard(link, hdr)) {
 		hps_msg_violation(link, HPS_STAT_VIOLATION_URGENT);
+		return false;
+	}
+	if (!hps_msg_heard_sink(link, hdr)) {
+		hps_msg_violation(link, HPS_STAT_VIOLATION_SINK);
 		return false;
 	}
 	return true;

@@ -132,6 +132,8 @@ static HPS_TUNABLE(hps_zcopy_threshold, zcopy_threshold, 131072, 4096, 1048576, 
 		   "bytes from which on a send is read by the peer where it is");
 static HPS_TUNABLE(hps_zcopy_outstanding, zcopy_outstanding, 8, 1, 64, 0644,
 		   "sends that are offered to the peer at a time");
+static HPS_TUNABLE(hps_zcopy_sink, zcopy_sink, 0, 0, 1, 0644,
+		   "1: a reader that waits lets a trusted peer write to its memory");
 HPS_TUNABLE(hps_mem_max_kb, mem_max_kb, 1048576, 1024, 1073741824, 0644,
 	    "receive buffers of all connections together, KiB");
 HPS_TUNABLE(hps_mem_share, mem_share, 50, 1, 100, 0644,
@@ -160,6 +162,7 @@ static const struct hps_range *const hps_tunes[HPS_TUNE_NUM] = {
 	[HPS_TUNE_ZCOPY]	= &hps_range_zcopy,
 	[HPS_TUNE_ZCOPY_THRESHOLD] = &hps_range_zcopy_threshold,
 	[HPS_TUNE_ZCOPY_OUTSTANDING] = &hps_range_zcopy_outstanding,
+	[HPS_TUNE_ZCOPY_SINK]	= &hps_range_zcopy_sink,
 };
 
 /**

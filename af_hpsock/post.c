@@ -12,6 +12,7 @@
 #include "net.h"
 #include "param.h"
 #include "post.h"
+#include "target.h"
 
 /* Payload of our messages at most, whatever the peer has buffers for. */
 #define HPS_TX_MAX	65536
@@ -170,7 +171,9 @@ int hps_post_message(struct hps_link *link, const struct hps_outgoing *out)
 	lockdep_assert_held(&link->conn.lock);
 	hdr->type = out->type;
 	hdr->flags = link->rx_urgents ? HPS_FLAG_HEARD : 0;
-	hdr->urgent = 0;
+	if (link->targets && link->targets->seen)
+		hdr->flags |= HPS_FLAG_SINK;
+	hdr->urgent = cpu_to_be16(out->at);
 	if (out->urgent) {
 		hdr->flags |= HPS_FLAG_URGENT;
 		hdr->urgent = cpu_to_be16(out->urgent - 1);
@@ -204,6 +207,8 @@ int hps_post_message(struct hps_link *link, const struct hps_outgoing *out)
 	if (err)
 		return err;
 	link->rx_heard = link->rx_urgents;
+	if (link->targets)
+		link->targets->seen_told = link->targets->seen;
 	if (++link->tx_seq == link->tx_from && link->tx_resize)
 		hps_post_resize(link);
 	return 0;
@@ -286,4 +291,56 @@ int hps_post_invalidate(struct hps_link *link, const struct hps_key *key,
 	if (link->conn.shut || !hps_post_slots_free(link))
 		return -EAGAIN;
 	return hps_post_wr(link, &wr, buf, len);
+}
+
+/**
+ * hps_post_probe - post what the device of the peer answers, and is no message
+ * @link: locked, established
+ *
+ * An RDMA Write of no bytes needs no receive and no memory at the other end
+ * (InfiniBand C9-88, RFC 5040 section 5.2), and is acknowledged all the same.
+ * On iWARP only TCP knows of that, and ends the connection when its time is up. An RDMA
+ * Read of no bytes would be answered by the peer, but Soft-iWARP answers one that comes
+ * while it sends with what it sent before, and either end takes that for an error.
+ *
+ * None is posted while there are reads: they are answered as well. And a Soft-RoCE that is
+ * asked once more for the beginning of a read whose answer got lost takes it for one of no
+ * bytes if that is what a write behind it was, and refuses it.
+ *
+ * Return: true if it was posted.
+ */
+bool hps_post_probe(struct hps_link *link)
+{
+	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE };
+
+	lockdep_assert_held(&link->conn.lock);
+	return !link->reading && hps_post_slots_free(link) &&
+	       !hps_post_slot(link, &wr.wr, NULL, 0);
+}
+
+/**
+ * hps_post_ask - ask for the completions that nobody asked for
+ * @link: locked
+ *
+ * While there are reads nobody is: their end has hps_msg_ask_soon() called.
+ */
+void hps_post_ask(struct hps_link *link)
+{
+	lockdep_assert_held(&link->conn.lock);
+	if (link->unsignaled && !link->conn.shut)
+		hps_post_probe(link);
+}
+
+/**
+ * hps_post_alone - has all that was posted completed, so that the device can repeat nothing?
+ * @link: locked
+ *
+ * If not, a probe sees to it that a completion comes, and with it another try.
+ *
+ * Return: true if it has.
+ */
+bool hps_post_alone(struct hps_link *link)
+{
+	hps_post_ask(link);
+	return !link->sq_used && !link->reading;
 }

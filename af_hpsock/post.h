@@ -20,6 +20,8 @@ struct hps_head {
 		struct hps_readdone read;	/* in READDONE */
 		struct hps_srccancel cancel;	/* in SRCCANCEL */
 		struct hps_cancelack ack;	/* in CANCELACK */
+		struct hps_sinkavail sink;	/* in SINKAVAIL */
+		struct hps_written written;	/* in WRITTEN */
 	};
 };
 
@@ -32,6 +34,7 @@ struct hps_head {
  *	when the message has completed; or NULL
  * @len: how many of these bytes
  * @urgent: which of them is urgent counting from 1, or 0
+ * @at: what is in hps_hdr.urgent otherwise
  * @revokes: key of the peer's that it invalidates, or 0
  */
 struct hps_outgoing {
@@ -41,6 +44,7 @@ struct hps_outgoing {
 	struct hps_buf *buf;
 	u32 len;
 	u32 urgent;
+	u16 at;
 	u32 revokes;
 };
 
@@ -60,6 +64,9 @@ int hps_post_register(struct hps_link *link, const struct hps_key *key,
 		      int access);
 int hps_post_invalidate(struct hps_link *link, const struct hps_key *key,
 			struct hps_buf *buf, u32 len);
+bool hps_post_probe(struct hps_link *link);
+void hps_post_ask(struct hps_link *link);
+bool hps_post_alone(struct hps_link *link);
 void hps_post_resize(struct hps_link *link);
 
 #endif /* HPS_POST_H */

@@ -48,6 +48,7 @@
 #include "service.h"
 #include "sock.h"
 #include "source.h"
+#include "target.h"
 #include "transport.h"
 #include "work.h"
 #include "zerocopy.h"
@@ -109,6 +110,7 @@ static void hps_rdma_teardown(struct work_struct *work)
 	wait_var_event(&link->users, !atomic_read(&link->users));
 	if (link->id && link->id->qp) {
 		hps_source_end(link);
+		hps_target_end(link);
 		hps_key_destroy(link);
 		rdma_destroy_qp(link->id);
 	}
@@ -202,7 +204,7 @@ static bool hps_rdma_tx_lend(struct hps_conn *conn, struct hps_lent *lent)
 
 	if (!hps_link_enter(link))
 		return false;
-	if (!hps_receives_extra(link, conn->sk))
+	if (!hps_target_expect(link))
 		source = hps_source_new(link, lent);
 	if (source) {
 		spin_lock_bh(&conn->lock);
@@ -245,6 +247,9 @@ static const struct hps_transport hps_rdma_ops = {
 	.cancel		= hps_cancel,
 	.cancelled	= hps_cancel_answer,
 	.read		= hps_read,
+	.show		= hps_target_show,
+	.shown		= hps_target_shown,
+	.withdraw	= hps_target_withdraw,
 	.send		= hps_msg_send,
 	.urgent		= hps_msg_urgent,
 	.send_fin	= hps_msg_send_fin,
@@ -393,7 +398,7 @@ int hps_rdma_setup(struct hps_link *link, struct rdma_cm_id *id)
 	link->receives.apart = attrs->max_recv_sge > 1;
 	link->keys_alone = hps_keys_repeated(id->device);
 	rq_size = link->credit.window_max + HPS_CTRL_SLOTS +
-		  link->tx_offers_max + 1;
+		  link->tx_offers_max + 1 + HPS_TARGET_RECEIVES + 1;
 	/* One more each for the drain. */
 	if (max_t(u32, rq_size, HPS_SQ_SIZE) + 1 > attrs->max_qp_wr)
 		return -EOPNOTSUPP;

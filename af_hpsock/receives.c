@@ -8,8 +8,8 @@
  *
  *   receives posted = credits granted or about to be + HPS_CTRL_SLOTS
  *
- * and as many more, once something is lent to the peer, as READDONE may come, and one for
- * CANCELACK.
+ * and as many more, once something was lent, as READDONE may come, one for CANCELACK and
+ * three for SINKAVAIL, SINKCANCEL and SINKACK.
  *
  * Receives are used in the order they were posted, and messages are numbered. So
  * message n goes into receive n, and the peer can be told "from n on they have
@@ -33,6 +33,7 @@
 #include "receives.h"
 #include "share.h"
 #include "sock.h"
+#include "target.h"
 #include "work.h"
 
 /**
@@ -470,23 +471,22 @@ int hps_receives_setup(struct hps_link *link, struct ib_device *ibdev)
 }
 
 /**
- * hps_receives_extra - post receives for READDONE and CANCELACK, if that was not done yet
+ * hps_receives_extra - post receives for messages that come without a credit
  * @link: established, entered
  * @sk: its socket, locked
+ * @count: how many more
  *
  * Context: process, may sleep.
  * Return: 0, -ENOMEM, -EAGAIN while the receives shrink, or -ECONNRESET if the connection
  * is ending.
  */
-int hps_receives_extra(struct hps_link *link, struct sock *sk)
+int hps_receives_extra(struct hps_link *link, struct sock *sk, u32 count)
 {
-	u32 count = link->tx_offers_max + 1, size;
+	u32 size;
 	LIST_HEAD(list);
 	bool busy;
 	int err;
 
-	if (link->receives.extra)
-		return 0;
 	/* The peer was asked to use up as many as there were. It is not asked from now on. */
 	spin_lock_bh(&link->conn.lock);
 	busy = hps_shrinking(link->shrink);
@@ -503,7 +503,7 @@ int hps_receives_extra(struct hps_link *link, struct sock *sk)
 		err = link->conn.shut ? -ECONNRESET :
 					hps_receives_post_all(link, &list);
 		if (!err)
-			link->receives.extra = count;
+			link->receives.extra += count;
 		spin_unlock_bh(&link->conn.lock);
 	}
 	hps_receives_free_list(link, &list);

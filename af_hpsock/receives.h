@@ -85,7 +85,7 @@ static inline void *hps_receive_payload(const struct hps_buf *buf)
  * @from: number of the first message that such a buffer is for
  * @posted: how many since the beginning
  * @held: buffers with DATA that nobody has read
- * @extra: how many are posted for READDONE and CANCELACK
+ * @extra: how many are posted for what comes once something was lent
  * @tell: the peer is to hear of @from and @size
  * @telling: it is being told of those in @read
  * @apart: the device can put a header elsewhere than what follows; constant
@@ -142,7 +142,7 @@ void hps_receives_consumed(struct hps_conn *conn, struct hps_buf *buf);
 bool hps_receives_full(struct hps_conn *conn);
 u32 hps_receives_mem(struct hps_conn *conn);
 void hps_receives_read(struct hps_link *link);
-int hps_receives_extra(struct hps_link *link, struct sock *sk);
+int hps_receives_extra(struct hps_link *link, struct sock *sk, u32 count);
 u32 hps_receives_used(const struct hps_link *link);
 void hps_receives_plan_growth(struct hps_link *link);
 void hps_receives_resume(struct hps_link *link);

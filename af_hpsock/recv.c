@@ -17,6 +17,7 @@
 #include "compat.h"
 #include "conn.h"
 #include "fetch.h"
+#include "invite.h"
 #include "net.h"
 #include "read.h"
 #include "recv.h"
@@ -386,8 +387,10 @@ ssize_t hps_recv(struct sock *sk, struct hps_reader *r)
 		n = hps_recv_some(sk, conn, r, r->len - r->copied);
 		if (n < 0 && n != -ECONNRESET)
 			return r->copied ?: n;
-		if (n > 0)
+		if (n > 0) {
 			r->copied += n;
+			hps_invite_learn(conn, r);
+		}
 		if (r->parted)
 			return r->copied ?: -ECONNRESET;
 		if (n > 0 && !peek)
@@ -404,6 +407,13 @@ ssize_t hps_recv(struct sock *sk, struct hps_reader *r)
 			return r->copied ?: -EAGAIN;
 		if (signal_pending(current))
 			return r->copied ?: sock_intr_errno(timeo);
+		if (!r->stuck && hps_invite(sk, conn, r, &timeo)) {
+			/* As hps_recv_wait() if there is another connection. */
+			if (r->parted)
+				return r->copied ?: -EPIPE;
+			continue;
+		}
+		r->waited = true;
 		if (r->stuck)
 			seen = atomic_read(&conn->rx_avail);
 		else

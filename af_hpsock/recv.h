@@ -29,6 +29,8 @@ struct socket;
  * @off: MSG_PEEK: from the first unread byte to the next one to look at; to begin with,
  *	where the caller wants to look
  * @copied: bytes so far
+ * @waited: it had nothing to read and waited
+ * @placed: some of what was read came straight to where it belongs
  * @stuck: bytes are there that cannot be had
  * @parted: the socket has lost its connection meanwhile
  * @stamp: when the last of what was taken came in
@@ -44,6 +46,8 @@ struct hps_reader {
 	int flags;
 	u32 off;
 	size_t copied;
+	bool waited;
+	bool placed;
 	bool stuck;
 	bool parted;
 	ktime_t stamp;

@@ -8,6 +8,9 @@
  *   offered	REG_MR makes a key for these bytes alone, SRCAVAIL tells it: the peer
  *   read	READDONE counts it, and has invalidated the key; if it has not, we do
  *		(LOCAL_INV)
+ *   written	in the place of the last two, if a reader at the peer shows memory for it:
+ *		REG_MR, RDMA Write, WRITTEN. Nobody else reaches it; when WRITTEN has
+ *		completed we invalidate the key
  *   revoked	nobody. The pages go back to where they are from, as bytes of a DATA
  *		that was delivered
  *
@@ -84,6 +87,25 @@ void hps_source_revoked(struct hps_link *link, struct hps_source *source)
 		return;
 	WRITE_ONCE(conn->tx_waited, conn->tx_waited - 1);
 	hps_wake(&conn->tx_waited);
+}
+
+/**
+ * hps_source_completed - WRITTEN or LOCAL_INV, which was posted last for a source
+ * @link: locked
+ * @source: the source
+ *
+ * After WRITTEN its key is one of those that hps_source_revoke_all() invalidates next.
+ *
+ * Return: true if it was WRITTEN, false if nothing is left to do.
+ */
+bool hps_source_completed(struct hps_link *link, struct hps_source *source)
+{
+	lockdep_assert_held(&link->conn.lock);
+	if (!source->written)
+		return false;
+	source->written = false;
+	list_add_tail(&source->node, &link->tx_read);
+	return true;
 }
 
 /**

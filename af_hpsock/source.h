@@ -14,10 +14,12 @@ struct hps_link;
  * struct hps_source - a send buffer that the peer reads by RDMA
  * @dma: the buffer, first
  * @node: in hps_link.tx_sources from SRCAVAIL to READDONE; then, if that has not
- *	invalidated the key, in tx_read until this is being done
+ *	invalidated the key, or from the completion of WRITTEN on, in tx_read until this is
+ *	being done
  * @lent: the pages; the source's
  * @at: where they begin in the stream, once they are offered
  * @key: for them
+ * @written: they are being written to where the peer waits, and need no offer
  */
 struct hps_source {
 	struct hps_dma dma;
@@ -25,6 +27,7 @@ struct hps_source {
 	struct hps_lent *lent;
 	u64 at;
 	struct hps_key key;
+	bool written;
 };
 
 static_assert(offsetof(struct hps_source, dma) == 0);
@@ -37,6 +40,7 @@ static inline struct hps_source *hps_source(struct hps_buf *buf)
 
 struct hps_source *hps_source_new(struct hps_link *link,
 				  struct hps_lent *lent);
+bool hps_source_completed(struct hps_link *link, struct hps_source *source);
 void hps_source_revoke_all(struct hps_link *link);
 void hps_source_revoked(struct hps_link *link, struct hps_source *source);
 void hps_source_end(struct hps_link *link);

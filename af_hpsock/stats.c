@@ -26,6 +26,7 @@ static const char * const hps_stat_names[] = {
 	[HPS_STAT_TX_BYTES] = "tx_bytes",
 	[HPS_STAT_TX_GATHERED] = "tx_gathered",
 	[HPS_STAT_TX_LENT] = "tx_lent",
+	[HPS_STAT_TX_WRITTEN] = "tx_written",
 	[HPS_STAT_TX_CANCELLED] = "tx_cancelled",
 	[HPS_STAT_RX_CANCELLED] = "rx_cancelled",
 	[HPS_STAT_LENT_EARLY] = "lent_early",
@@ -37,6 +38,8 @@ static const char * const hps_stat_names[] = {
 	[HPS_STAT_RX_BYTES] = "rx_bytes",
 	[HPS_STAT_RX_PLACED] = "rx_placed",
 	[HPS_STAT_RX_FETCHED] = "rx_fetched",
+	[HPS_STAT_RX_WRITTEN] = "rx_written",
+	[HPS_STAT_SINK_SHOWN] = "sink_shown",
 	[HPS_STAT_READ_STALLED] = "read_stalled",
 	[HPS_STAT_CREDIT_TX] = "credit_sent",
 	[HPS_STAT_CREDIT_URGENT] = "credit_urgent",
@@ -68,6 +71,7 @@ static const char * const hps_stat_names[] = {
 	[HPS_STAT_VIOLATION_BUFFERS] = "violation_buffers",
 	[HPS_STAT_VIOLATION_URGENT] = "violation_urgent",
 	[HPS_STAT_VIOLATION_SOURCE] = "violation_source",
+	[HPS_STAT_VIOLATION_SINK] = "violation_sink",
 	[HPS_STAT_VIOLATION_STATE] = "violation_state",
 };
 

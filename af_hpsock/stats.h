@@ -23,6 +23,7 @@ enum hps_stat {
 	HPS_STAT_TX_BYTES,
 	HPS_STAT_TX_GATHERED,
 	HPS_STAT_TX_LENT,
+	HPS_STAT_TX_WRITTEN,	/* bytes to where the peer waited for them */
 	HPS_STAT_TX_CANCELLED,	/* bytes offered and taken back */
 	HPS_STAT_RX_CANCELLED,	/* by the peer */
 	HPS_STAT_LENT_EARLY,
@@ -34,6 +35,8 @@ enum hps_stat {
 	HPS_STAT_RX_BYTES,
 	HPS_STAT_RX_PLACED,
 	HPS_STAT_RX_FETCHED,
+	HPS_STAT_RX_WRITTEN,	/* bytes by the peer, to where a reader waited */
+	HPS_STAT_SINK_SHOWN,
 	HPS_STAT_READ_STALLED,
 	HPS_STAT_CREDIT_TX,
 	HPS_STAT_CREDIT_URGENT,
@@ -65,6 +68,7 @@ enum hps_stat {
 	HPS_STAT_VIOLATION_BUFFERS,
 	HPS_STAT_VIOLATION_URGENT,
 	HPS_STAT_VIOLATION_SOURCE,
+	HPS_STAT_VIOLATION_SINK,
 	HPS_STAT_VIOLATION_STATE,
 	HPS_STAT_NUM
 };

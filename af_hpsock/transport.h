@@ -45,6 +45,12 @@ struct sock;
  * @read: get what is remote in @buf, from buf->start on, into @sink. Process context,
  *	without the lock, sleeps. Returns how many bytes came, at least one; or
  *	-ENOMEM; or -ECONNRESET when the connection is ending
+ * @show: let the peer write what comes next in the stream to memory that waits for it. Process
+ *	context, socket lock held, may sleep. False if it is not told, otherwise @withdraw
+ *	has to follow
+ * @shown: may it still? Any context, a snapshot
+ * @withdraw: wait until it may not, which the peer is told. Process context, sleeps, without
+ *	the lock. Returns how many bytes came, which are off the stream
  * @send: post @len bytes of @buf from buf->start on as one message, @urgent being
  *	the offset of an urgent one or -1. -EAGAIN
  *	when a credit or a slot is missing; hps_stream_push() will be called
@@ -92,6 +98,9 @@ struct hps_transport {
 	void (*cancelled)(struct hps_conn *conn, u32 done);
 	int (*read)(struct hps_conn *conn, struct hps_buf *buf,
 		    struct hps_pages *sink);
+	bool (*show)(struct hps_conn *conn, const struct hps_pages *mem);
+	bool (*shown)(struct hps_conn *conn);
+	u32 (*withdraw)(struct hps_conn *conn);
 	int (*send)(struct hps_conn *conn, struct hps_buf *buf, u32 len,
 		    int urgent);
 	int (*urgent)(struct hps_conn *conn, u32 ahead);

@@ -27,6 +27,7 @@
 /* Bits of hps_hello.features; an end ignores those that it does not know. */
 #define HPS_FEATURE_READ	0x01	/* it reads what SRCAVAIL offers */
 #define HPS_FEATURE_SHRINK	0x02	/* it answers SHRINK */
+#define HPS_FEATURE_WRITE	0x04	/* it writes to what SINKAVAIL shows */
 
 /**
  * struct hps_hello - private data of the CM REQ and of the CM REP
@@ -94,18 +95,24 @@ enum hps_msg_type {
 	HPS_MSG_CANCELACK = 10,	/* answers SRCCANCEL: struct hps_cancelack */
 	HPS_MSG_SHRINK = 11,	/* receives are to become smaller: struct hps_smaller */
 	HPS_MSG_PAD	= 12,	/* answers SHRINK: uses up a receive; costs a credit */
+	HPS_MSG_SINKAVAIL = 13,	/* memory for what comes next: struct hps_sinkavail */
+	HPS_MSG_WRITTEN = 14,	/* bytes of the stream that are there: struct hps_written */
+	HPS_MSG_SINKCANCEL = 15, /* it is not to be written to */
+	HPS_MSG_SINKACK = 16,	/* answers SINKCANCEL */
 };
 
 /* Bits of hps_hdr.flags; a receiver ignores those that it does not know. */
 #define HPS_FLAG_URGENT	0x01	/* in DATA: one of the bytes is urgent */
 #define HPS_FLAG_HEARD	0x02	/* an odd number of URGENT was received */
+#define HPS_FLAG_SINK	0x04	/* an odd number of SINKAVAIL was received */
 
 /**
  * struct hps_hdr - the head of every message
  * @type: enum hps_msg_type
  * @flags: HPS_FLAG_*
- * @urgent: with HPS_FLAG_URGENT the offset of the urgent byte in the payload,
- *	else zero
+ * @urgent: with HPS_FLAG_URGENT the offset of the urgent byte in the payload; in
+ *	SINKAVAIL the number of messages that cost a credit received before it, modulo
+ *	2^16; else zero
  * @len: payload bytes behind the header: in DATA at least one, where there is a
  *	structure for the type its size, else 0
  * @seq: number of messages of any type sent before this one
@@ -191,6 +198,31 @@ struct hps_srccancel {
  */
 struct hps_cancelack {
 	__be32	done;
+};
+
+/**
+ * struct hps_sinkavail - payload of SINKAVAIL: the sender of what comes next in the stream
+ *	may write it there, if it has sent no message that costs a credit beyond those that
+ *	hps_hdr.urgent counts. Whatever it sends of the stream, or FIN, ends that, and so does
+ *	SINKCANCEL
+ * @addr: where an RDMA Write finds the first byte
+ * @rkey: with this key, which is good for this memory alone and no longer than that
+ * @len: bytes of it, at most HPS_SOURCE_MAX
+ */
+struct hps_sinkavail {
+	__be64	addr;
+	__be32	rkey;
+	__be32	len;
+};
+
+/**
+ * struct hps_written - payload of WRITTEN, which stands in the stream for bytes that were
+ *	written where SINKAVAIL said, costs a credit as DATA does and is sent so that it
+ *	invalidates the key there (Send with Invalidate), or, as on iWARP, not
+ * @len: how many bytes, from the first one on
+ */
+struct hps_written {
+	__be32	len;
 };
 
 /* Bits of hps_record.flags; a receiver ignores those that it does not know. */

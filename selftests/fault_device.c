@@ -683,6 +683,42 @@ TEST_F_TIMEOUT(fault, device_removed_while_reading, 150 * hps_slow())
 	EXPECT_TRUE(hps_works_again(&self->t));
 }
 
+/* Nor does one whose memory is shown, whether the peer was asked to stop or not. */
+TEST_F_TIMEOUT(fault, device_removed_while_shown, 150 * hps_slow())
+{
+	enum { LEN = 256 << 10 };
+	uint8_t *out = hps_memory(LEN);
+	struct hps_call pull;
+	int c, s, stops;
+	long before;
+
+	hps_catch(SIGUSR1, 0);
+	hps_fill(out, LEN, 0, 1);
+	for (stops = 0; stops < 2; stops++) {
+		ASSERT_OK(hps_pair(&self->t, &c, &s));
+		ASSERT_OK(hps_set(s, SOL_HPSOCK, HPSOCK_ZCOPY_SINK, 1));
+		ASSERT_OK(hps_zerocopy(&self->t, c));
+		pull = (struct hps_call){ .fn = pull_large_call, .fd = s, .arg = 1 };
+		hps_block(&pull);
+		before = hps_stat("sink_shown");
+		ASSERT_EQ(LEN, send(c, out, LEN, MSG_ZEROCOPY));
+		/* What it has seen is enough. */
+		ASSERT_TRUE(hps_until_stat("sink_shown", before + 1));
+		ASSERT_EQ(0, cut_wire());
+		if (stops)
+			ASSERT_OK(pthread_kill(pull.thread, SIGUSR1));
+		ASSERT_EQ(0, hps_remove_device(1));
+		ASSERT_TRUE(ends(&pull));
+		EXPECT_EQ(LEN, pull.ret);
+		EXPECT_TRUE(pull.err == ENETDOWN || (stops && pull.err == EINTR));
+		close(c);
+		close(s);
+		ASSERT_EQ(0, restore_link());
+		ASSERT_EQ(0, hps_add_device(1));
+		EXPECT_TRUE(hps_works_again(&self->t));
+	}
+}
+
 TEST_F_TIMEOUT(fault, device_removed_while_connecting, 150 * hps_slow())
 {
 	struct hps_addr silent = self->t.b, at;

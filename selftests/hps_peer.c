@@ -4,12 +4,16 @@
 #include "hps_peer.h"
 
 #define SEND_SLOT (PEER_RECVS * PEER_SLOT)
+#define SHARED (SEND_SLOT + PEER_SLOT)
 
 /*
  * A neighbour that answers within the call that asks it is noticed only when
  * this time is over: it is asked again if that was not enough.
  */
 #define RESOLVE_MS 1000
+
+/* What the other end may do to memory that is shared */
+#define SHARED_ACCESS (IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
 
 int peer_service_port(void)
 {
@@ -110,13 +114,13 @@ static int make_qp(struct peer *peer)
 
 	peer->slot = -1;
 	peer->pd = ibv_alloc_pd(peer->id->verbs);
-	peer->mem = calloc(PEER_RECVS + 1, PEER_SLOT);
+	peer->mem = calloc(1, SHARED + PEER_SHARED);
 	peer->send_cq = ibv_create_cq(peer->id->verbs, 16, NULL, NULL, 0);
 	peer->recv_cq = ibv_create_cq(peer->id->verbs, PEER_RECVS, NULL, NULL, 0);
 	if (!peer->pd || !peer->mem || !peer->send_cq || !peer->recv_cq)
 		return -1;
-	peer->mr = ibv_reg_mr(peer->pd, peer->mem, (PEER_RECVS + 1) * PEER_SLOT,
-			      IBV_ACCESS_LOCAL_WRITE);
+	peer->mr = ibv_reg_mr(peer->pd, peer->mem, SHARED + PEER_SHARED, IBV_ACCESS_LOCAL_WRITE |
+			      (hps_siw() ? SHARED_ACCESS : IBV_ACCESS_MW_BIND));
 	attr.send_cq = peer->send_cq;
 	attr.recv_cq = peer->recv_cq;
 	if (!peer->mr || rdma_create_qp(peer->id, peer->pd, &attr))
@@ -308,23 +312,12 @@ static bool gone(struct peer *peer, bool block)
 	return peer->gone;
 }
 
-/*
- * Any bytes as a message; 0 once the other end's device has it, or once that
- * end has left, which it may do before its device says so, or ours.
- */
-int peer_raw(struct peer *peer, const void *msg, size_t len)
+/* Wait for the completion of what was posted; 0 as peer_raw(). */
+static int sent(struct peer *peer)
 {
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)peer->mem + SEND_SLOT, .length = len, .lkey = peer->mr->lkey,
-	};
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND }, *bad;
 	int64_t end = hps_now() + hps_deadline();
 	struct ibv_wc wc;
 
-	memcpy(peer->mem + SEND_SLOT, msg, len);
-	errno = ibv_post_send(peer->id->qp, &wr, &bad);
-	if (errno)
-		return -1;
 	while (!ibv_poll_cq(peer->send_cq, 1, &wc)) {
 		errno = ETIME;
 		if (hps_now() > end)
@@ -339,6 +332,22 @@ int peer_raw(struct peer *peer, const void *msg, size_t len)
 	return -1;
 }
 
+/*
+ * Any bytes as a message; 0 once the other end's device has it, or once that
+ * end has left, which it may do before its device says so, or ours.
+ */
+int peer_raw(struct peer *peer, const void *msg, size_t len)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)peer->mem + SEND_SLOT, .length = len, .lkey = peer->mr->lkey,
+	};
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND }, *bad;
+
+	memcpy(peer->mem + SEND_SLOT, msg, len);
+	errno = ibv_post_send(peer->id->qp, &wr, &bad);
+	return errno ? -1 : sent(peer);
+}
+
 /* A message as it should be. */
 int peer_send(struct peer *peer, int type, const void *data, uint32_t len)
 {
@@ -346,14 +355,15 @@ int peer_send(struct peer *peer, int type, const void *data, uint32_t len)
 	struct hps_hdr *hdr = (struct hps_hdr *)msg;
 
 	*hdr = (struct hps_hdr){
-		.type = type, .flags = peer->flags, .urgent = htons(peer->urgent),
+		.type = type, .flags = peer->flags,
+		.urgent = htons(type == HPS_MSG_SINKAVAIL ? peer->at : peer->urgent),
 		.len = htonl(len), .seq = htonl(peer->tx_seq++),
 		.credit = htonl(peer->told),
 	};
 	if (len)
 		memcpy(msg + sizeof(*hdr), data, len);
 	if (type == HPS_MSG_DATA || type == HPS_MSG_SRCAVAIL || type == HPS_MSG_SHRINK ||
-	    type == HPS_MSG_PAD)
+	    type == HPS_MSG_PAD || type == HPS_MSG_WRITTEN)
 		peer->tx_used++;
 	return peer_raw(peer, msg, sizeof(*hdr) + len);
 }
@@ -402,6 +412,89 @@ int peer_cancelack(struct peer *peer, uint32_t done)
 	struct hps_cancelack ack = { .done = htonl(done) };
 
 	return peer_send(peer, HPS_MSG_CANCELACK, &ack, sizeof(ack));
+}
+
+uint8_t *peer_shared(struct peer *peer)
+{
+	return peer->mem + SHARED;
+}
+
+/*
+ * A key with which the other end reaches what is shared; 0 without. It is one that its
+ * messages can invalidate, which those of Soft-iWARP do not do.
+ */
+uint32_t peer_share(struct peer *peer)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_BIND_MW,
+		.bind_mw.bind_info = {
+			.mr = peer->mr, .addr = (uintptr_t)peer_shared(peer),
+			.length = PEER_SHARED, .mw_access_flags = SHARED_ACCESS,
+		},
+	}, *bad;
+
+	if (hps_siw())
+		return peer->mr->rkey;
+	if (!peer->window)
+		peer->window = ibv_alloc_mw(peer->pd, IBV_MW_TYPE_2);
+	if (!peer->window)
+		return 0;
+	wr.bind_mw.mw = peer->window;
+	wr.bind_mw.rkey = ibv_inc_rkey(peer->window->rkey);
+	if (ibv_post_send(peer->id->qp, &wr, &bad) || sent(peer))
+		return 0;
+	peer->window->rkey = wr.bind_mw.rkey;
+	return wr.bind_mw.rkey;
+}
+
+/* The first @len bytes that are shared are the next ones of the stream. */
+int peer_lend(struct peer *peer, uint32_t len)
+{
+	uint32_t rkey = peer_share(peer);
+
+	return rkey ? peer_srcavail(peer, (uintptr_t)peer_shared(peer), rkey, len) : -1;
+}
+
+/* What comes next may be written to some memory, if they have sent no more meanwhile. */
+int peer_sinkavail(struct peer *peer, uint64_t addr, uint32_t rkey, uint32_t len)
+{
+	struct hps_sinkavail sink = {
+		.addr = htobe64(addr), .rkey = htonl(rkey), .len = htonl(len),
+	};
+
+	peer->at = peer->rx_data;
+	peer->sinks = !peer->sinks;
+	return peer_send(peer, HPS_MSG_SINKAVAIL, &sink, sizeof(sink));
+}
+
+/* To the first @len bytes that are shared. */
+int peer_show(struct peer *peer, uint32_t len)
+{
+	uint32_t rkey = peer_share(peer);
+
+	return rkey ? peer_sinkavail(peer, (uintptr_t)peer_shared(peer), rkey, len) : -1;
+}
+
+/* RDMA Write of the first @len bytes that are shared; 0 once it is acknowledged. */
+int peer_write(struct peer *peer, uint32_t len, uint64_t addr, uint32_t rkey)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)peer_shared(peer), .length = len, .lkey = peer->mr->lkey,
+	};
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
+		.wr.rdma = { .remote_addr = addr, .rkey = rkey },
+	}, *bad;
+
+	errno = ibv_post_send(peer->id->qp, &wr, &bad);
+	return errno ? -1 : sent(peer);
+}
+
+int peer_written(struct peer *peer, uint32_t len)
+{
+	struct hps_written written = { .len = htonl(len) };
+
+	return peer_send(peer, HPS_MSG_WRITTEN, &written, sizeof(written));
 }
 
 /* After so many bytes comes an urgent one. */
@@ -479,8 +572,10 @@ int peer_receive(struct peer *peer, struct peer_msg *msg, int ms)
 	msg->data = (const uint8_t *)(hdr + 1);
 	msg->len = wc.byte_len - sizeof(*hdr);
 	msg->hdr.urgent = ntohs(hdr->urgent);
-	if (msg->hdr.flags & ~(HPS_FLAG_URGENT | HPS_FLAG_HEARD) ||
-	    (msg->hdr.flags & HPS_FLAG_URGENT ? msg->hdr.urgent >= msg->len : msg->hdr.urgent) ||
+	if (msg->hdr.flags & ~(HPS_FLAG_URGENT | HPS_FLAG_HEARD | HPS_FLAG_SINK) ||
+	    (msg->hdr.flags & HPS_FLAG_URGENT ? msg->hdr.urgent >= msg->len :
+	     msg->hdr.type == HPS_MSG_SINKAVAIL ? msg->hdr.urgent != (uint16_t)peer->tx_used :
+	     msg->hdr.urgent) ||
 	    msg->hdr.len != msg->len || msg->hdr.seq != peer->rx_seq++ ||
 	    (int32_t)(msg->hdr.credit - peer->granted) < 0 ||
 	    msg->hdr.credit - peer->tx_used > ntohs(peer->theirs.window))
@@ -508,6 +603,16 @@ int peer_receive(struct peer *peer, struct peer_msg *msg, int ms)
 			peer->rx_shrunk = 0;
 		}
 		peer->pads--;
+	} else if (msg->hdr.type == HPS_MSG_WRITTEN) {
+		if (msg->len != sizeof(struct hps_written) || peer->pads ||
+		    peer->rx_data++ == peer->told)
+			return -1;
+	} else if (msg->hdr.type == HPS_MSG_SINKAVAIL) {
+		/* From here on it was heard of. */
+		peer->flags ^= HPS_FLAG_SINK;
+		return msg->len == sizeof(struct hps_sinkavail) ? 0 : -1;
+	} else if (msg->hdr.type == HPS_MSG_READDONE) {
+		return msg->len == sizeof(struct hps_readdone) ? 0 : -1;
 	} else if (msg->hdr.type == HPS_MSG_SRCCANCEL) {
 		return msg->len == sizeof(struct hps_srccancel) ? 0 : -1;
 	} else if (msg->hdr.type == HPS_MSG_CANCELACK) {
@@ -532,6 +637,9 @@ void peer_disconnect(struct peer *peer)
 
 void peer_free(struct peer *peer)
 {
+	/* Before the queue pair that it is bound to: Soft-RoCE waits for it in vain. */
+	if (peer->window)
+		ibv_dealloc_mw(peer->window);
 	if (peer->id) {
 		if (peer->id->qp)
 			rdma_destroy_qp(peer->id);

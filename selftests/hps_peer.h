@@ -14,6 +14,7 @@
 
 #define PEER_RECVS	64
 #define PEER_SLOT	(64 * 1024)
+#define PEER_SHARED	(256 * 1024)
 
 struct peer {
 	struct rdma_event_channel *events;
@@ -21,7 +22,8 @@ struct peer {
 	struct ibv_cq *send_cq, *recv_cq;
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
-	uint8_t *mem;		/* PEER_RECVS receive slots, then one to send from */
+	uint8_t *mem;		/* PEER_RECVS receive slots, one to send from, and PEER_SHARED */
+	struct ibv_mw *window;	/* of that, as the other end may invalidate its key */
 	struct hps_hello hello;	/* what we said */
 	struct hps_hello theirs;
 	int reason;		/* enum hps_rej_reason, -1: none in the rejection */
@@ -36,6 +38,8 @@ struct peer {
 	uint32_t pads;		/* that we asked for and have not received */
 	uint32_t rx_shrunk;	/* size from the first of them on */
 	uint8_t flags;		/* HPS_FLAG_* of what we send */
+	bool sinks;		/* SINKAVAIL sent, modulo 2 */
+	uint16_t at;		/* what SINKAVAIL says in hps_hdr.urgent */
 	uint16_t urgent;	/* with HPS_FLAG_URGENT */
 	bool urgents;		/* URGENT sent, modulo 2 */
 	int slot;		/* that holds the last message, -1: none */
@@ -68,6 +72,13 @@ int peer_shrink(struct peer *peer, uint32_t size, uint32_t pads);
 int peer_srcavail(struct peer *peer, uint64_t addr, uint32_t rkey, uint32_t len);
 int peer_srccancel(struct peer *peer, uint32_t count);
 int peer_cancelack(struct peer *peer, uint32_t done);
+uint8_t *peer_shared(struct peer *peer);
+uint32_t peer_share(struct peer *peer);
+int peer_lend(struct peer *peer, uint32_t len);
+int peer_show(struct peer *peer, uint32_t len);
+int peer_sinkavail(struct peer *peer, uint64_t addr, uint32_t rkey, uint32_t len);
+int peer_write(struct peer *peer, uint32_t len, uint64_t addr, uint32_t rkey);
+int peer_written(struct peer *peer, uint32_t len);
 int peer_urgent(struct peer *peer, uint32_t ahead);
 uint32_t peer_room(struct peer *peer);
 int peer_receive(struct peer *peer, struct peer_msg *msg, int ms);

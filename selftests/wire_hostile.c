@@ -75,7 +75,7 @@ TEST_F(wire, well_behaved)
 	EXPECT_GE(HPS_BUF_MAX, ntohl(p->theirs.buf_size));
 	EXPECT_LE(HPS_CTRL_SLOTS, ntohs(p->theirs.ctrl_slots));
 	/* Not of every device is asked to be read from. */
-	EXPECT_EQ(htobe64(HPS_FEATURE_SHRINK),
+	EXPECT_EQ(htobe64(HPS_FEATURE_SHRINK | HPS_FEATURE_WRITE),
 		  p->theirs.features & htobe64(~(uint64_t)HPS_FEATURE_READ));
 
 	s = hps_accept(self->l);
@@ -110,7 +110,7 @@ TEST_F(wire, well_behaved)
 	} while (msg.hdr.type == HPS_MSG_CREDIT);
 	EXPECT_EQ(HPS_MSG_FIN, msg.hdr.type);
 	ASSERT_OK(peer_send(p, HPS_MSG_FINACK, NULL, 0));
-	EXPECT_TRUE(hps_wait(s, POLLHUP) & POLLHUP);
+	EXPECT_TRUE(hps_wait_exactly(s, POLLHUP) & POLLHUP);
 	EXPECT_EQ(0, hps_error(s));
 	EXPECT_TRUE(peer_gone(p));
 }
@@ -746,7 +746,7 @@ VIOLATION(type_0, "type")
 
 VIOLATION(type_next, "type")
 {
-	return raw(p, HPS_MSG_PAD + 1, 0, p->tx_seq, p->told, 0);
+	return raw(p, HPS_MSG_SINKACK + 1, 0, p->tx_seq, p->told, 0);
 }
 
 VIOLATION(type_255, "type")
@@ -978,6 +978,51 @@ VIOLATION(cancelack_of_nothing, "source")
 VIOLATION(cancelack_long, "length")
 {
 	return raw(p, HPS_MSG_CANCELACK, 8, p->tx_seq, p->told, 8);
+}
+
+VIOLATION(written_unasked, "sink")
+{
+	return peer_written(p, 100);
+}
+
+VIOLATION(written_short, "length")
+{
+	return raw(p, HPS_MSG_WRITTEN, 2, p->tx_seq, p->told, 2);
+}
+
+VIOLATION(written_without_credit, "overrun")
+{
+	struct hps_written written = { .len = htonl(100) };
+
+	return overrun_by(p, HPS_MSG_WRITTEN, &written, sizeof(written));
+}
+
+/* Nothing was lent. */
+VIOLATION(sinkavail_early, "sink")
+{
+	return peer_sinkavail(p, 0, 1, 100);
+}
+
+VIOLATION(sinkavail_short, "length")
+{
+	return raw(p, HPS_MSG_SINKAVAIL, 8, p->tx_seq, p->told, 8);
+}
+
+VIOLATION(sinkcancel_of_nothing, "sink")
+{
+	return peer_send(p, HPS_MSG_SINKCANCEL, NULL, 0);
+}
+
+VIOLATION(sinkack_unasked, "sink")
+{
+	return peer_send(p, HPS_MSG_SINKACK, NULL, 0);
+}
+
+/* Of theirs there was none. */
+VIOLATION(sink_heard, "sink")
+{
+	p->flags = HPS_FLAG_SINK;
+	return peer_send(p, HPS_MSG_CREDIT, NULL, 0);
 }
 
 VIOLATION(data_after_fin, "state")
@@ -1348,6 +1393,335 @@ TEST_F(wire, offers_elsewhere)
 	peer_free(&other);
 }
 
+/* Memory of a reader that waits, which we may write to */
+#define SHOWN	(128 << 10)
+
+static void shows(struct __test_metadata *_metadata, const struct hps *t, int l,
+		  const struct hps_addr *at, struct peer *p, struct hps_call *call,
+		  struct hps_sinkavail *sink)
+{
+	struct peer_msg msg;
+
+	*call = (struct hps_call){
+		.fn = hps_recv_call, .buf = buf, .len = SHOWN, .arg = MSG_WAITALL,
+	};
+	peer_hello(p, 40000, hps_port(at));
+	p->hello.features = htobe64(HPS_FEATURE_WRITE);
+	ASSERT_TRUE(hps_set_zcopy("protect"));
+	ASSERT_OK(peer_dial(p, t, at));
+	ASSERT_TRUE(hps_set_zcopy("auto"));
+	call->fd = hps_accept(l);
+	ASSERT_OK(call->fd);
+	ASSERT_OK(hps_set(call->fd, SOL_HPSOCK, HPSOCK_ZCOPY_SINK, 1));
+	/* It does so when it has seen that much comes. */
+	hps_block(call);
+	hps_fill(peer_shared(p), SHOWN, 0, 1);
+	ASSERT_OK(peer_lend(p, SHOWN));
+	ASSERT_TRUE(hps_done(call));
+	ASSERT_EQ(SHOWN, call->ret);
+	ASSERT_EQ(SHOWN, hps_check(buf, SHOWN, 0, 1));
+	ASSERT_OK(peer_next(p, &msg));
+	ASSERT_EQ(HPS_MSG_READDONE, msg.hdr.type);
+	*call = (struct hps_call){
+		.fn = hps_recv_call, .fd = call->fd, .buf = buf, .len = SHOWN, .arg = MSG_WAITALL,
+	};
+	hps_block(call);
+	ASSERT_OK(peer_next(p, &msg));
+	ASSERT_EQ(HPS_MSG_SINKAVAIL, msg.hdr.type);
+	memcpy(sink, msg.data, sizeof(*sink));
+	EXPECT_EQ(SHOWN, ntohl(sink->len));
+	hps_fill(peer_shared(p), SHOWN, SHOWN, 1);
+}
+
+static int write_there(struct peer *p, const struct hps_sinkavail *sink, uint32_t len)
+{
+	return peer_write(p, len, be64toh(sink->addr), ntohl(sink->rkey));
+}
+
+TEST_F(wire, sink_written)
+{
+	struct peer *p = &self->peer;
+	struct hps_sinkavail sink;
+	struct hps_call call;
+
+	shows(_metadata, &self->t, self->l, &self->at, p, &call, &sink);
+	ASSERT_OK(write_there(p, &sink, SHOWN));
+	EXPECT_FALSE(call.done);
+	ASSERT_OK(peer_written(p, SHOWN));
+	ASSERT_TRUE(hps_done(&call));
+	ASSERT_EQ(SHOWN, call.ret);
+	EXPECT_EQ(SHOWN, hps_check(buf, SHOWN, SHOWN, 1));
+	/* The key was invalidated, though not by us. */
+	memset(buf, 0xee, SHOWN);
+	memset(peer_shared(p), 0, SHOWN);
+	write_there(p, &sink, SHOWN);
+	EXPECT_TRUE(hps_wait(call.fd, POLLERR) & POLLERR);
+	EXPECT_EQ(0xee, (uint8_t)buf[0]);
+	EXPECT_EQ(0xee, (uint8_t)buf[SHOWN - 1]);
+	still_works(_metadata, &self->t, self->l, &self->at);
+}
+
+/* What else comes of the stream is first, and ends it. */
+TEST_F(wire, sink_void)
+{
+	struct peer *p = &self->peer;
+	long before = hps_stat("violation_sink");
+	struct hps_sinkavail sink;
+	struct hps_call call;
+
+	shows(_metadata, &self->t, self->l, &self->at, p, &call, &sink);
+	ASSERT_OK(peer_send(p, HPS_MSG_DATA, peer_shared(p), 1000));
+	ASSERT_TRUE(hps_until_inq(call.fd, 0));
+	peer_written(p, SHOWN);
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(1000, call.ret);
+	EXPECT_EQ(1000, hps_check(buf, 1000, SHOWN, 1));
+	EXPECT_EQ(EPROTO, hps_error(call.fd));
+	EXPECT_EQ(before + 1, hps_stat("violation_sink"));
+	EXPECT_TRUE(peer_gone(p));
+	still_works(_metadata, &self->t, self->l, &self->at);
+}
+
+static void written_wrong(struct __test_metadata *_metadata, struct hps *t, int l,
+			  struct hps_addr *at, struct peer *p, uint32_t len)
+{
+	long before = hps_stat("violation_sink");
+	struct hps_sinkavail sink;
+	struct hps_call call;
+
+	shows(_metadata, t, l, at, p, &call, &sink);
+	ASSERT_OK(peer_written(p, len));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(-1, call.ret);
+	EXPECT_EQ(EPROTO, call.err);
+	EXPECT_EQ(before + 1, hps_stat("violation_sink"));
+	EXPECT_TRUE(peer_gone(p));
+	still_works(_metadata, t, l, at);
+}
+
+TEST_F(wire, sink_written_too_much)
+{
+	written_wrong(_metadata, &self->t, self->l, &self->at, &self->peer, SHOWN + 1);
+}
+
+TEST_F(wire, sink_written_nothing)
+{
+	written_wrong(_metadata, &self->t, self->l, &self->at, &self->peer, 0);
+}
+
+TEST_F(wire, sink_written_twice)
+{
+	struct peer *p = &self->peer;
+	struct hps_sinkavail sink;
+	struct hps_call call;
+
+	shows(_metadata, &self->t, self->l, &self->at, p, &call, &sink);
+	ASSERT_OK(write_there(p, &sink, SHOWN));
+	ASSERT_OK(peer_written(p, SHOWN));
+	ASSERT_TRUE(hps_done(&call));
+	ASSERT_OK(peer_written(p, SHOWN));
+	EXPECT_TRUE(hps_wait(call.fd, POLLERR) & POLLERR);
+	EXPECT_EQ(EPROTO, hps_error(call.fd));
+	EXPECT_TRUE(peer_gone(p));
+}
+
+/*
+ * A reader that waits no longer is not given back its memory before we say so, and does not
+ * run its handler either.
+ */
+static void sink_cancelled(struct __test_metadata *_metadata, const struct hps *t, int l,
+			   const struct hps_addr *at, struct peer *p, bool written)
+{
+	struct hps_sinkavail sink;
+	struct peer_msg msg;
+	struct hps_call call;
+
+	hps_catch(SIGUSR1, 0);
+	shows(_metadata, t, l, at, p, &call, &sink);
+	ASSERT_OK(pthread_kill(call.thread, SIGUSR1));
+	ASSERT_OK(peer_next(p, &msg));
+	ASSERT_EQ(HPS_MSG_SINKCANCEL, msg.hdr.type);
+	EXPECT_TRUE(hps_settle());
+	EXPECT_FALSE(call.done);
+	if (written) {
+		ASSERT_OK(write_there(p, &sink, SHOWN));
+		ASSERT_OK(peer_written(p, SHOWN));
+	}
+	ASSERT_OK(peer_send(p, HPS_MSG_SINKACK, NULL, 0));
+	ASSERT_TRUE(hps_done(&call));
+	if (written) {
+		EXPECT_EQ(SHOWN, call.ret);
+		EXPECT_EQ(SHOWN, hps_check(buf, SHOWN, SHOWN, 1));
+	} else {
+		EXPECT_EQ(-1, call.ret);
+		EXPECT_EQ(EINTR, call.err);
+	}
+	ASSERT_OK(peer_send(p, HPS_MSG_DATA, peer_shared(p), 1000));
+	EXPECT_EQ(1000, recv(call.fd, buf, SHOWN, 0));
+}
+
+TEST_F(wire, sink_cancelled)
+{
+	sink_cancelled(_metadata, &self->t, self->l, &self->at, &self->peer, false);
+}
+
+TEST_F(wire, sink_cancelled_late)
+{
+	sink_cancelled(_metadata, &self->t, self->l, &self->at, &self->peer, true);
+}
+
+TEST_F(wire, sink_cancelled_and_gone)
+{
+	struct hps_sinkavail sink;
+	struct peer_msg msg;
+	struct hps_call call;
+
+	hps_catch(SIGUSR1, 0);
+	shows(_metadata, &self->t, self->l, &self->at, &self->peer, &call, &sink);
+	ASSERT_OK(pthread_kill(call.thread, SIGUSR1));
+	ASSERT_OK(peer_next(&self->peer, &msg));
+	ASSERT_EQ(HPS_MSG_SINKCANCEL, msg.hdr.type);
+	peer_disconnect(&self->peer);
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(-1, call.ret);
+}
+
+/*
+ * The other way round: a socket that has lent something writes where we wait. POLLERR there
+ * says that it has completions, POLLHUP that it is at its end.
+ */
+static int writes(struct __test_metadata *_metadata, const struct hps *t, int l,
+		  const struct hps_addr *at, struct peer *p)
+{
+	struct hps_readdone read = { .total = htonl(1) };
+	struct peer_msg msg;
+	int s;
+
+	peer_hello(p, 40000, hps_port(at));
+	peer_takes_offers(p);
+	ASSERT_OK(peer_dial(p, t, at));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	ASSERT_OK(hps_zerocopy(t, s));
+	ASSERT_EQ(SHOWN, send(s, buf, SHOWN, MSG_ZEROCOPY));
+	ASSERT_OK(peer_next(p, &msg));
+	ASSERT_EQ(HPS_MSG_SRCAVAIL, msg.hdr.type);
+	ASSERT_OK(peer_send(p, HPS_MSG_READDONE, &read, sizeof(read)));
+	ASSERT_TRUE(hps_until_outq(s, 0));
+	return s;
+}
+
+/* What it sends next comes by what type of message? */
+static int comes_by(struct __test_metadata *_metadata, struct peer *p, int s)
+{
+	const struct hps_written *written;
+	struct peer_msg msg;
+
+	hps_fill(buf, SHOWN, 0, 1);
+	ASSERT_EQ(SHOWN, send(s, buf, SHOWN, MSG_ZEROCOPY));
+	ASSERT_OK(peer_next(p, &msg));
+	written = (const void *)msg.data;
+	if (msg.hdr.type == HPS_MSG_WRITTEN) {
+		EXPECT_EQ(SHOWN, ntohl(written->len));
+		EXPECT_EQ(SHOWN, hps_check(peer_shared(p), SHOWN, 0, 1));
+		EXPECT_TRUE(hps_until_outq(s, 0));
+	}
+	return msg.hdr.type;
+}
+
+TEST_F(wire, sinkavail)
+{
+	struct peer *p = &self->peer;
+	int s = writes(_metadata, &self->t, self->l, &self->at, p);
+
+	ASSERT_OK(peer_show(p, PEER_SHARED));
+	EXPECT_EQ(HPS_MSG_WRITTEN, comes_by(_metadata, p, s));
+	/* Once */
+	EXPECT_EQ(HPS_MSG_SRCAVAIL, comes_by(_metadata, p, s));
+}
+
+/* It has sent something meanwhile. */
+TEST_F(wire, sinkavail_crossed)
+{
+	struct peer *p = &self->peer;
+	int s = writes(_metadata, &self->t, self->l, &self->at, p);
+	struct peer_msg msg;
+
+	ASSERT_EQ(10, send(s, buf, 10, 0));
+	ASSERT_OK(peer_show(p, PEER_SHARED));
+	ASSERT_OK(peer_next(p, &msg));
+	EXPECT_EQ(HPS_MSG_DATA, msg.hdr.type);
+	EXPECT_EQ(HPS_MSG_SRCAVAIL, comes_by(_metadata, p, s));
+}
+
+/* There is no room for all of it. */
+TEST_F(wire, sinkavail_small)
+{
+	struct peer *p = &self->peer;
+	int s = writes(_metadata, &self->t, self->l, &self->at, p);
+
+	ASSERT_OK(peer_show(p, SHOWN - 1));
+	EXPECT_EQ(HPS_MSG_SRCAVAIL, comes_by(_metadata, p, s));
+}
+
+TEST_F(wire, sinkcancel)
+{
+	struct peer *p = &self->peer;
+	int s = writes(_metadata, &self->t, self->l, &self->at, p);
+	struct peer_msg msg;
+
+	ASSERT_OK(peer_show(p, PEER_SHARED));
+	ASSERT_OK(peer_send(p, HPS_MSG_SINKCANCEL, NULL, 0));
+	ASSERT_OK(peer_next(p, &msg));
+	EXPECT_EQ(HPS_MSG_SINKACK, msg.hdr.type);
+	EXPECT_TRUE(msg.hdr.flags & HPS_FLAG_SINK);
+	EXPECT_EQ(HPS_MSG_SRCAVAIL, comes_by(_metadata, p, s));
+	/* Before the next one there is nothing to be taken back. */
+	peer_send(p, HPS_MSG_SINKCANCEL, NULL, 0);
+	EXPECT_TRUE(hps_wait_exactly(s, POLLHUP) & POLLHUP);
+	EXPECT_EQ(EPROTO, hps_error(s));
+}
+
+/* A key that is none ends the connection, and no other. */
+TEST_F(wire, sinkavail_bad_key)
+{
+	struct peer *p = &self->peer;
+	int s = writes(_metadata, &self->t, self->l, &self->at, p);
+
+	ASSERT_OK(peer_sinkavail(p, 4096, 0x12345678, PEER_SHARED));
+	ASSERT_EQ(SHOWN, send(s, buf, SHOWN, MSG_ZEROCOPY));
+	EXPECT_TRUE(hps_wait_exactly(s, POLLHUP) & POLLHUP);
+	EXPECT_NE(0, hps_error(s));
+	still_works(_metadata, &self->t, self->l, &self->at);
+}
+
+static void sinkavail_wrong(struct __test_metadata *_metadata, const struct hps *t, int l,
+			    const struct hps_addr *at, uint64_t addr, uint32_t len, int times)
+{
+	long before = hps_stat("violation_sink");
+	struct peer peer = { 0 };
+	int s = writes(_metadata, t, l, at, &peer);
+
+	while (times--)
+		peer_sinkavail(&peer, addr, 1, len);
+	EXPECT_TRUE(hps_wait_exactly(s, POLLHUP) & POLLHUP);
+	EXPECT_EQ(EPROTO, hps_error(s));
+	EXPECT_EQ(before + 1, hps_stat("violation_sink"));
+	EXPECT_TRUE(peer_gone(&peer));
+	peer_free(&peer);
+	close(s);
+}
+
+TEST_F(wire, sinkavail_wrong)
+{
+	sinkavail_wrong(_metadata, &self->t, self->l, &self->at, 0, 0, 1);
+	sinkavail_wrong(_metadata, &self->t, self->l, &self->at, 0, HPS_SOURCE_MAX + 1, 1);
+	sinkavail_wrong(_metadata, &self->t, self->l, &self->at, -100, 101, 1);
+	/* Before it was heard of */
+	sinkavail_wrong(_metadata, &self->t, self->l, &self->at, 0, 100, 2);
+	still_works(_metadata, &self->t, self->l, &self->at);
+}
+
 /* Up to SRCCANCEL, with a send that waits for us. */
 static void cancelled(struct __test_metadata *_metadata, const struct hps *t, int l,
 		      const struct hps_addr *at, struct peer *p, struct hps_call *call)
@@ -1505,7 +1879,7 @@ TEST_F(wire, disconnected_after_fin)
 	ASSERT_OK(s);
 	ASSERT_OK(peer_send(p, HPS_MSG_FIN, NULL, 0));
 	peer_disconnect(p);
-	EXPECT_TRUE(hps_wait(s, POLLHUP) & POLLHUP);
+	EXPECT_TRUE(hps_wait_exactly(s, POLLHUP) & POLLHUP);
 	EXPECT_EQ(EPIPE, hps_error(s));
 	EXPECT_ERRNO(EPIPE, send(s, "x", 1, MSG_NOSIGNAL));
 }
@@ -1688,6 +2062,84 @@ TEST_F_TIMEOUT(records, bad, 200 * hps_slow())
 	}
 	c = hps_dial(&self->t, self->at);
 	ASSERT_OK(c);
+}
+
+/* Each record has its head first, so no memory is shown for what comes next. */
+TEST_F(records, shows_no_memory)
+{
+	long shown = hps_stat("sink_shown"), before = hps_stat("violation_sink");
+	struct hps_call call = { .fn = hps_recv_call, .buf = buf, .len = SHOWN };
+	struct peer *p = &self->peer;
+	struct peer_msg msg;
+	char head[16];
+	int i, len;
+
+	peer_free(p);
+	close(self->s);
+	peer_hello(p, 40000, hps_port(&self->at));
+	p->hello.type = SOCK_SEQPACKET;
+	p->hello.features = htobe64(HPS_FEATURE_WRITE);
+	ASSERT_OK(peer_dial(p, &self->t, &self->at));
+	self->s = hps_accept(self->l);
+	ASSERT_OK(self->s);
+	ASSERT_OK(hps_set(self->s, SOL_HPSOCK, HPSOCK_ZCOPY_SINK, 1));
+	call.fd = self->s;
+	hps_fill(peer_shared(p), SHOWN, 0, 1);
+	for (i = 0; i < 2; i++) {
+		hps_block(&call);
+		len = add_record(head, 0, END, 0, 0);
+		((struct hps_record *)head)->len = htonl(SHOWN);
+		ASSERT_OK(peer_send(p, HPS_MSG_DATA, head, len));
+		/* Where that is to go it waits now. */
+		ASSERT_TRUE(hps_settle());
+		EXPECT_EQ(shown, hps_stat("sink_shown"));
+		if (i)
+			break;
+		ASSERT_OK(peer_lend(p, SHOWN));
+		ASSERT_TRUE(hps_done(&call));
+		ASSERT_EQ(SHOWN, call.ret);
+		EXPECT_EQ(SHOWN, hps_check(buf, SHOWN, 0, 1));
+		do {
+			ASSERT_OK(peer_next(p, &msg));
+		} while (msg.hdr.type == HPS_MSG_CREDIT);
+		EXPECT_EQ(HPS_MSG_READDONE, msg.hdr.type);
+		call = (struct hps_call){
+			.fn = hps_recv_call, .fd = self->s, .buf = buf, .len = SHOWN,
+		};
+	}
+	peer_written(p, SHOWN);
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(-1, call.ret);
+	EXPECT_EQ(EPROTO, call.err);
+	EXPECT_EQ(before + 1, hps_stat("violation_sink"));
+	EXPECT_TRUE(peer_gone(p));
+}
+
+/* Nor is it accepted by who has lent some. */
+TEST_F(records, shown_memory)
+{
+	long before = hps_stat("violation_sink");
+	struct peer *p = &self->peer;
+	struct peer_msg msg;
+
+	peer_free(p);
+	close(self->s);
+	peer_hello(p, 40000, hps_port(&self->at));
+	p->hello.type = SOCK_SEQPACKET;
+	peer_takes_offers(p);
+	ASSERT_OK(peer_dial(p, &self->t, &self->at));
+	self->s = hps_accept(self->l);
+	ASSERT_OK(self->s);
+	ASSERT_OK(hps_zerocopy(&self->t, self->s));
+	ASSERT_EQ(SHOWN, send(self->s, buf, SHOWN, MSG_ZEROCOPY));
+	do {
+		ASSERT_OK(peer_next(p, &msg));
+	} while (msg.hdr.type != HPS_MSG_SRCAVAIL);
+	ASSERT_OK(peer_sinkavail(p, 4096, 1, SHOWN));
+	EXPECT_TRUE(hps_wait_exactly(self->s, POLLHUP) & POLLHUP);
+	EXPECT_EQ(EPROTO, hps_error(self->s));
+	EXPECT_EQ(before + 1, hps_stat("violation_sink"));
+	EXPECT_TRUE(peer_gone(p));
 }
 
 /* Nobody listens for streams there. */

@@ -122,6 +122,42 @@ static void hps_conn_rx_data__urgent(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->conn.rx_urgent_at, 9);
 }
 
+/* They are where they belong, and were read by that. */
+static void hps_conn_rx_written__read(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+
+	fake_attach(test, fake);
+	conn->rx_last = jiffies - HZ;
+	FAKE_LOCKED(fake, hps_conn_rx_written(conn, 1000));
+	FAKE_LOCKED(fake, hps_conn_rx_written(conn, 10));
+	KUNIT_EXPECT_EQ(test, conn->rx_msgs, 2);
+	KUNIT_EXPECT_EQ(test, conn->rx_bytes, 1010);
+	KUNIT_EXPECT_EQ(test, hps_conn_read_pos(conn), 1010);
+	KUNIT_EXPECT_EQ(test, atomic_read(&conn->rx_avail), 0);
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, conn->rx_last + HZ / 2));
+	KUNIT_EXPECT_EQ(test, fake->consumed, 0);
+	/* What comes next has its place behind them. */
+	fake_receive(fake, fake_rx(test, 1000, 10), false, 9);
+	KUNIT_EXPECT_EQ(test, conn->rx_urgent_at, 1019);
+}
+
+/* Beyond the urgent byte there is none; one that is still to come stays. */
+static void hps_conn_rx_written__urgent(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+
+	conn->rx_urgent = HPS_URGENT_AHEAD;
+	conn->rx_urgent_at = 1000;
+	FAKE_LOCKED(fake, hps_conn_rx_written(conn, 1000));
+	KUNIT_EXPECT_EQ(test, conn->rx_urgent, HPS_URGENT_AHEAD);
+	conn->rx_urgent = HPS_URGENT_READ;
+	FAKE_LOCKED(fake, hps_conn_rx_written(conn, 1));
+	KUNIT_EXPECT_EQ(test, conn->rx_urgent, HPS_URGENT_NONE);
+}
+
 static struct kunit_case conn_rx_cases[] = {
 	KUNIT_CASE(hps_conn_rx_fin__states),
 	KUNIT_CASE(hps_conn_rx_finack__states),
@@ -132,6 +168,8 @@ static struct kunit_case conn_rx_cases[] = {
 	KUNIT_CASE(hps_conn_rx_data__shut_down),
 	KUNIT_CASE(hps_conn_rx_data__resetting),
 	KUNIT_CASE(hps_conn_rx_data__urgent),
+	KUNIT_CASE(hps_conn_rx_written__read),
+	KUNIT_CASE(hps_conn_rx_written__urgent),
 	{}
 };
 

@@ -19,6 +19,8 @@
 #include "receives.h"
 #include "recv.h"
 #include "sock.h"
+#include "source.h"
+#include "target.h"
 #include "transport.h"
 #include "work.h"
 
@@ -30,6 +32,34 @@ static struct fake_link *fake_of(struct hps_conn *conn)
 static struct fake_link *fake_of_qp(struct ib_qp *qp)
 {
 	return container_of(qp, struct fake_link, qp);
+}
+
+/* What the device would be asked for. */
+static void fake_note(struct fake_link *fake, struct fake_posted *post,
+		      const struct ib_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case IB_WR_REG_MR:
+		fake->valid |= BIT(reg_wr(wr)->mr - fake->mrs);
+		post->rkey = reg_wr(wr)->key;
+		post->access = reg_wr(wr)->access;
+		break;
+	case IB_WR_RDMA_WRITE:
+		post->rkey = rdma_wr(wr)->rkey;
+		post->remote = rdma_wr(wr)->remote_addr;
+		/* The address is for the device, by a key: nothing is there for anybody else. */
+		if (wr->num_sge)
+			post->sge = wr->sg_list[0];
+		break;
+	case IB_WR_SEND_WITH_INV:
+	case IB_WR_LOCAL_INV:
+		post->rkey = wr->ex.invalidate_rkey;
+		fallthrough;
+	default:
+		if (wr->num_sge)
+			memcpy(&post->head, (void *)(uintptr_t)wr->sg_list[0].addr,
+			       min_t(u32, sizeof(post->head), wr->sg_list[0].length));
+	}
 }
 
 static int fake_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
@@ -44,11 +74,7 @@ static int fake_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 	post->cqe = wr->wr_cqe;
 	post->opcode = wr->opcode;
 	post->signaled = wr->send_flags & IB_SEND_SIGNALED;
-	if (wr->opcode == IB_WR_SEND_WITH_INV || wr->opcode == IB_WR_LOCAL_INV)
-		post->rkey = wr->ex.invalidate_rkey;
-	if (wr->num_sge)
-		memcpy(&post->head, (void *)(uintptr_t)wr->sg_list[0].addr,
-		       min_t(u32, sizeof(post->head), wr->sg_list[0].length));
+	fake_note(fake, post, wr);
 	fake->nr_sends++;
 	return 0;
 }
@@ -75,6 +101,22 @@ static int fake_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
 	return 0;
 }
 
+static int fake_map_mr_sg(struct ib_mr *mr, struct scatterlist *sg, int nents,
+			  unsigned int *off)
+{
+	mr->iova = sg_dma_address(sg);
+	return nents;
+}
+
+static void fake_invalidate(struct fake_link *fake, u32 rkey)
+{
+	u32 i;
+
+	for (i = 0; i < FAKE_KEYS; i++)
+		if (fake->mrs[i].rkey == rkey)
+			fake->valid &= ~BIT(i);
+}
+
 /* Take off the first. */
 static struct fake_posted fake_pop(struct fake_posted *posts, u32 *nr)
 {
@@ -82,6 +124,45 @@ static struct fake_posted fake_pop(struct fake_posted *posts, u32 *nr)
 
 	memmove(posts, posts + 1, --*nr * sizeof(*posts));
 	return first;
+}
+
+/**
+ * fake_lend - pages are to be sent that are not copied; they are queued
+ * @fake: the connection, with a socket
+ * @size: bytes
+ *
+ * Return: their buffer.
+ */
+struct hps_buf *fake_lend(struct fake_link *fake, u32 size)
+{
+	struct hps_conn *conn = &fake->link->conn;
+	struct hps_lent *lent = kzalloc(sizeof(*lent), GFP_KERNEL);
+	bool queued;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(fake->test, lent);
+	hps_conn_get(conn);
+	get_net(conn->net);
+	lent->conn = conn;
+	lent->mem.len = size;
+	lent->mem.pages = kvcalloc(DIV_ROUND_UP(size, PAGE_SIZE), sizeof(*lent->mem.pages),
+				   GFP_KERNEL);
+	for (i = 0; lent->mem.pages && i < DIV_ROUND_UP(size, PAGE_SIZE); i++) {
+		lent->mem.pages[i] = alloc_page(GFP_KERNEL);
+		if (!lent->mem.pages[i])
+			break;
+		lent->mem.nr++;
+	}
+	lock_sock(conn->sk);
+	queued = lent->mem.nr == DIV_ROUND_UP(size, PAGE_SIZE) &&
+		 conn->ops->tx_lend(conn, lent);
+	if (queued)
+		sk_wmem_queued_add(conn->sk, size);
+	release_sock(conn->sk);
+	if (!queued)
+		hps_lent_put(lent);
+	KUNIT_ASSERT_TRUE(fake->test, queued);
+	return list_last_entry(&conn->txq, struct hps_buf, list);
 }
 
 /**
@@ -128,6 +209,8 @@ void fake_sent(struct fake_link *fake, enum ib_wc_status status)
 	do {
 		KUNIT_ASSERT_GT(fake->test, fake->nr_sends, 0);
 		post = fake_pop(fake->sends, &fake->nr_sends);
+		if (post.opcode == IB_WR_LOCAL_INV && status == IB_WC_SUCCESS)
+			fake_invalidate(fake, post.rkey);
 	} while (!post.signaled);
 	wc.wr_cqe = post.cqe;
 	post.cqe->done(NULL, &wc);
@@ -139,8 +222,12 @@ void fake_sent(struct fake_link *fake, enum ib_wc_status status)
  */
 void fake_sent_all(struct fake_link *fake)
 {
-	while (fake->nr_sends)
+	u32 n;
+
+	/* What is posted anew with each completion would never come to an end. */
+	for (n = 0; fake->nr_sends && n < FAKE_POSTS; n++)
 		fake_sent(fake, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(fake->test, fake->nr_sends, 0);
 }
 
 /**
@@ -150,7 +237,8 @@ void fake_sent_all(struct fake_link *fake)
  * @payload: what follows the header, or NULL for zeroes
  * @len: bytes of it
  *
- * Return: its header, which is right, for who wants it to be wrong.
+ * Return: its header, which is right, for who wants it to be wrong. The peer has heard of
+ * all that we sent.
  */
 struct hps_hdr *fake_arriving(struct fake_link *fake, u8 type, const void *payload, u32 len)
 {
@@ -163,6 +251,8 @@ struct hps_hdr *fake_arriving(struct fake_link *fake, u8 type, const void *paylo
 	memset(fake->receives[0].payload, 0, len);
 	hdr->type = type;
 	hdr->flags = link->tx_urgents ? HPS_FLAG_HEARD : 0;
+	if (link->targets && link->targets->told)
+		hdr->flags |= HPS_FLAG_SINK;
 	hdr->len = cpu_to_be32(len);
 	hdr->seq = cpu_to_be32(link->rx_seq);
 	hdr->credit = cpu_to_be32(link->credit.tx_granted);
@@ -172,16 +262,32 @@ struct hps_hdr *fake_arriving(struct fake_link *fake, u8 type, const void *paylo
 }
 
 /**
+ * fake_arrive_revoking - the first receive is complete, by a Send with Invalidate
+ * @fake: the connection
+ * @len: bytes, header included
+ * @rkey: the key that is not valid any more, or 0 for a plain Send
+ */
+void fake_arrive_revoking(struct fake_link *fake, u32 len, u32 rkey)
+{
+	struct fake_posted post = fake_pop(fake->receives, &fake->nr_receives);
+	struct ib_wc wc = { .wr_cqe = post.cqe, .byte_len = len };
+
+	if (rkey) {
+		fake_invalidate(fake, rkey);
+		wc.wc_flags = IB_WC_WITH_INVALIDATE;
+		wc.ex.invalidate_rkey = rkey;
+	}
+	post.cqe->done(NULL, &wc);
+}
+
+/**
  * fake_arrive - the first receive is complete
  * @fake: the connection
  * @len: bytes, header included
  */
 void fake_arrive(struct fake_link *fake, u32 len)
 {
-	struct fake_posted post = fake_pop(fake->receives, &fake->nr_receives);
-	struct ib_wc wc = { .wr_cqe = post.cqe, .byte_len = len };
-
-	post.cqe->done(NULL, &wc);
+	fake_arrive_revoking(fake, len, 0);
 }
 
 /**
@@ -261,6 +367,11 @@ void fake_link_end(struct fake_link *fake)
 	spin_lock_bh(&link->conn.lock);
 	link->conn.shut = true;
 	spin_unlock_bh(&link->conn.lock);
+	/* It is drained, and then the device destroys the keys. */
+	fake->valid = 0;
+	hps_source_end(link);
+	hps_target_end(link);
+	KUNIT_EXPECT_EQ_MSG(fake->test, fake->qp.mrs_used, 0, "a key is left");
 	link->id = NULL;
 	fake->ended = true;
 	link->teardown.func(&link->teardown);
@@ -284,9 +395,11 @@ static void fake_device(struct fake_link *fake)
 {
 	fake->ibdev.ops.post_send = fake_post_send;
 	fake->ibdev.ops.post_recv = fake_post_recv;
+	fake->ibdev.ops.map_mr_sg = fake_map_mr_sg;
 	fake->pd.device = &fake->ibdev;
 	fake->qp.device = &fake->ibdev;
 	fake->qp.pd = &fake->pd;
+	spin_lock_init(&fake->qp.mr_lock);
 	fake->id.device = &fake->ibdev;
 	fake->id.qp = &fake->qp;
 	fake->dev.ibdev = &fake->ibdev;
@@ -297,9 +410,22 @@ static void fake_device(struct fake_link *fake)
 	init_completion(&fake->dev.gone);
 }
 
+/* As if all of them had been in use at a time. */
+static void fake_keys(struct fake_link *fake)
+{
+	u32 i;
+
+	for (i = 0; i < FAKE_KEYS; i++) {
+		fake->mrs[i].device = &fake->ibdev;
+		fake->mrs[i].rkey = (i + 1) << 8;
+		fake->mrs[i].lkey = fake->mrs[i].rkey;
+		list_add_tail(&fake->mrs[i].qp_entry, &fake->link->tx_mrs);
+	}
+}
+
 /**
  * fake_link - a connection that is established, until the end of the test
- * @test: which it is for, and what then fails if a reference is left
+ * @test: which it is for, and what then fails if a reference or a key is left
  *
  * It has four credits of the peer's 32, whose receives are of 1 KiB, and no receives
  * of its own yet.
@@ -328,6 +454,7 @@ struct fake_link *fake_link(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, link->hdrs);
 	link->id = &fake->id;
 	link->dev = &fake->dev;
+	fake_keys(fake);
 	list_add_tail(&link->dev_node, &fake->dev.links);
 	link->credit.tx_granted = 4;
 	link->credit.tx_max = 32;
@@ -355,6 +482,23 @@ struct fake_posted *fake_link_sent(struct fake_link *fake, u8 type)
 
 	for (i = 0; i < fake->nr_sends; i++)
 		if (fake->sends[i].head.hdr.type == type)
+			return &fake->sends[i];
+	return NULL;
+}
+
+/**
+ * fake_link_posted - a request that was posted and did not complete
+ * @fake: the connection
+ * @opcode: of what kind
+ *
+ * Return: the first one, or NULL.
+ */
+struct fake_posted *fake_link_posted(struct fake_link *fake, enum ib_wr_opcode opcode)
+{
+	u32 i;
+
+	for (i = 0; i < fake->nr_sends; i++)
+		if (fake->sends[i].opcode == opcode)
 			return &fake->sends[i];
 	return NULL;
 }

@@ -6,6 +6,7 @@
 #include <kunit/test.h>
 
 #include "device.h"
+#include "lent.h"
 #include "link.h"
 #include "msg.h"
 #include "post.h"
@@ -13,13 +14,19 @@
 
 #define FAKE_POSTS	128
 
+/* Memory regions that the device has. */
+#define FAKE_KEYS	4
+
 /**
  * struct fake_posted - what was posted and not completed
  * @cqe: to be called
  * @opcode: of a send
  * @signaled: it asked for a completion
  * @head: of a send, the header and what follows it
- * @rkey: that it invalidates
+ * @rkey: that it makes valid or invalid, or writes with
+ * @access: of REG_MR, what the peer may do
+ * @sge: of an RDMA Write, from where
+ * @remote: and where to
  * @addr: of a receive: where the header goes
  * @payload: where that goes which follows it
  * @room: bytes for that
@@ -31,6 +38,9 @@ struct fake_posted {
 	bool signaled;
 	struct hps_head head;
 	u32 rkey;
+	int access;
+	struct ib_sge sge;
+	u64 remote;
 	void *addr;
 	void *payload;
 	u32 room;
@@ -44,6 +54,9 @@ struct fake_posted {
  * @ibdev: the device: memory is used by its kernel address
  * @qp: its queue pair
  * @pd: and that one's domain
+ * @mrs: its memory regions; link->tx_mrs has those that are not in use
+ * @valid: of which the key is good for something, bit by bit; REG_MR counts at once, what
+ *	invalidates it when it has completed
  * @id: rdma_cm's, of which only these are to be had
  * @dev: the module's
  * @ops: the transport of RDMA, but for the two ends
@@ -61,6 +74,8 @@ struct fake_link {
 	struct ib_device ibdev;
 	struct ib_qp qp;
 	struct ib_pd pd;
+	struct ib_mr mrs[FAKE_KEYS];
+	u32 valid;
 	struct rdma_cm_id id;
 	struct hps_device dev;
 	struct hps_transport ops;
@@ -96,17 +111,20 @@ struct fake_link {
 })
 
 struct fake_posted *fake_link_sent(struct fake_link *fake, u8 type);
+struct fake_posted *fake_link_posted(struct fake_link *fake, enum ib_wr_opcode opcode);
 u32 fake_link_sized(struct fake_link *fake, u32 size);
 struct fake_link *fake_link_start(struct kunit *test);
 struct fake_link *fake_link(struct kunit *test);
 struct sock *fake_link_attach(struct fake_link *fake);
 void fake_link_end(struct fake_link *fake);
+struct hps_buf *fake_lend(struct fake_link *fake, u32 size);
 int fake_send(struct fake_link *fake, struct hps_buf *buf, u32 len, int urgent);
 struct hps_hdr *fake_head(struct fake_link *fake, u32 i);
 void fake_sent(struct fake_link *fake, enum ib_wc_status status);
 void fake_sent_all(struct fake_link *fake);
 struct hps_hdr *fake_arriving(struct fake_link *fake, u8 type, const void *payload, u32 len);
 void fake_arrive(struct fake_link *fake, u32 len);
+void fake_arrive_revoking(struct fake_link *fake, u32 len, u32 rkey);
 void fake_message(struct fake_link *fake, u8 type, const void *payload, u32 len);
 void fake_data(struct fake_link *fake, u32 len);
 void fake_read(struct fake_link *fake);

@@ -5,6 +5,7 @@
 
 #include "fake.h"
 #include "fake_link.h"
+#include "stream.h"
 
 /* One that a responder has before the initiator has spoken. */
 static struct fake_link *opening(struct kunit *test)
@@ -217,6 +218,322 @@ static void hps_msg_send__shut(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->nr_sends, 0);
 }
 
+/* What a large send has, and where a reader of the peer waits for as much. */
+#define LENT		(4 * PAGE_SIZE)
+#define PEER_ADDR	0x1234567800000010ULL
+#define PEER_RKEY	77
+
+/* SINKAVAIL comes in, behind all that was sent or behind @before of that. */
+static void sinkavail(struct fake_link *fake, u32 len, u16 before)
+{
+	struct hps_sinkavail sink = {
+		.addr = cpu_to_be64(PEER_ADDR), .rkey = cpu_to_be32(PEER_RKEY),
+		.len = cpu_to_be32(len),
+	};
+	struct hps_hdr *hdr = fake_arriving(fake, HPS_MSG_SINKAVAIL, &sink, sizeof(sink));
+
+	hdr->urgent = cpu_to_be16(fake->link->credit.tx_used - before);
+	fake_arrive(fake, sizeof(*hdr) + sizeof(sink));
+}
+
+/* One that has lent something before, so that its peer may show memory. */
+static struct fake_link *lending(struct kunit *test)
+{
+	struct fake_link *fake = fake_link_start(test);
+	struct sock *sk = fake_link_attach(fake);
+	int err;
+
+	lock_sock(sk);
+	err = hps_target_expect(fake->link);
+	release_sock(sk);
+	KUNIT_ASSERT_EQ(test, err, 0);
+	return fake;
+}
+
+/* And whose peer has shown enough of it. */
+static struct fake_link *invited(struct kunit *test)
+{
+	struct fake_link *fake = lending(test);
+
+	sinkavail(fake, LENT, 0);
+	return fake;
+}
+
+static void push(struct fake_link *fake)
+{
+	spin_lock_bh(&fake->link->conn.lock);
+	hps_stream_push(&fake->link->conn);
+	spin_unlock_bh(&fake->link->conn.lock);
+}
+
+/* A large send goes, as far as it can. */
+static struct hps_source *lend(struct fake_link *fake)
+{
+	struct hps_source *source = hps_source(fake_lend(fake, LENT));
+
+	push(fake);
+	return source;
+}
+
+/* It is offered, and was not written. */
+static void expect_offered(struct fake_link *fake)
+{
+	KUNIT_EXPECT_NOT_NULL(fake->test, fake_link_sent(fake, HPS_MSG_SRCAVAIL));
+	KUNIT_EXPECT_NULL(fake->test, fake_link_sent(fake, HPS_MSG_WRITTEN));
+	KUNIT_EXPECT_EQ(fake->test, fake->link->tx_offers, 1);
+	KUNIT_EXPECT_EQ(fake->test, fake->shut, 0);
+}
+
+/* A key for us alone, the bytes, and a message in their place that invalidates the peer's. */
+static void hps_msg_write__posted(struct kunit *test)
+{
+	struct fake_link *fake = invited(test);
+	struct hps_link *link = fake->link;
+	u64 written = fake_counter(fake, HPS_STAT_TX_WRITTEN);
+	u64 lent = fake_counter(fake, HPS_STAT_TX_LENT);
+	u64 bytes = fake_counter(fake, HPS_STAT_TX_BYTES);
+	u64 msgs = fake_counter(fake, HPS_STAT_TX_MSGS);
+	struct ib_mr *mr = lend(fake)->key.mr;
+	struct fake_posted *post = fake->sends;
+
+	KUNIT_ASSERT_EQ(test, fake->nr_sends, 3);
+	KUNIT_EXPECT_EQ(test, post[0].opcode, IB_WR_REG_MR);
+	KUNIT_EXPECT_EQ(test, post[0].rkey, mr->rkey);
+	KUNIT_EXPECT_EQ(test, post[0].access, 0);
+	KUNIT_EXPECT_EQ(test, post[1].opcode, IB_WR_RDMA_WRITE);
+	KUNIT_EXPECT_EQ(test, post[1].sge.addr, mr->iova);
+	KUNIT_EXPECT_EQ(test, post[1].sge.length, LENT);
+	KUNIT_EXPECT_EQ(test, post[1].sge.lkey, mr->lkey);
+	KUNIT_EXPECT_EQ(test, post[1].remote, PEER_ADDR);
+	KUNIT_EXPECT_EQ(test, post[1].rkey, PEER_RKEY);
+	KUNIT_EXPECT_EQ(test, post[2].opcode, IB_WR_SEND_WITH_INV);
+	KUNIT_EXPECT_EQ(test, post[2].rkey, PEER_RKEY);
+	KUNIT_EXPECT_TRUE(test, post[2].signaled);
+	KUNIT_EXPECT_EQ(test, post[2].head.hdr.type, HPS_MSG_WRITTEN);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(post[2].head.hdr.len), sizeof(struct hps_written));
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(post[2].head.written.len), LENT);
+	/* It costs a credit, and is no offer. */
+	KUNIT_EXPECT_EQ(test, link->credit.tx_used, 1);
+	KUNIT_EXPECT_EQ(test, link->tx_offers, 0);
+	KUNIT_EXPECT_EQ(test, link->conn.tx_bytes, LENT);
+	KUNIT_EXPECT_EQ(test, fake_counter(fake, HPS_STAT_TX_WRITTEN), written + LENT);
+	KUNIT_EXPECT_EQ(test, fake_counter(fake, HPS_STAT_TX_LENT), lent);
+	KUNIT_EXPECT_EQ(test, fake_counter(fake, HPS_STAT_TX_BYTES), bytes + LENT);
+	KUNIT_EXPECT_EQ(test, fake_counter(fake, HPS_STAT_TX_MSGS), msgs + 1);
+}
+
+/* Its key is invalid before the pages are given back, and who waits for that goes on. */
+static void hps_msg_write__delivered(struct kunit *test)
+{
+	struct fake_link *fake = invited(test);
+	struct hps_conn *conn = &fake->link->conn;
+	struct hps_source *source = hps_source(fake_lend(fake, LENT));
+	u32 key = source->key.mr->rkey;
+
+	source->lent->waited = true;
+	conn->tx_waited = 1;
+	push(fake);
+	fake_sent(fake, IB_WC_SUCCESS);
+	KUNIT_ASSERT_EQ(test, fake->nr_sends, 1);
+	KUNIT_EXPECT_EQ(test, fake->sends[0].opcode, IB_WR_LOCAL_INV);
+	KUNIT_EXPECT_EQ(test, fake->sends[0].rkey, key);
+	KUNIT_EXPECT_EQ(test, conn->tx_waited, 1);
+	KUNIT_EXPECT_EQ(test, conn->tx_unacked, LENT);
+	KUNIT_EXPECT_EQ(test, conn->tx_gathers_done, 0);
+	fake_sent(fake, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, conn->tx_waited, 0);
+	KUNIT_EXPECT_EQ(test, conn->tx_unacked, 0);
+	KUNIT_EXPECT_EQ(test, conn->tx_gathers_done, 1);
+	KUNIT_EXPECT_EQ(test, fake->valid, 0);
+	KUNIT_EXPECT_EQ(test, fake->qp.mrs_used, 0);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+}
+
+/* For each SINKAVAIL once. */
+static void hps_msg_write__once(struct kunit *test)
+{
+	struct fake_link *fake = invited(test);
+
+	lend(fake);
+	KUNIT_EXPECT_NOT_NULL(test, fake_link_sent(fake, HPS_MSG_WRITTEN));
+	fake_sent_all(fake);
+	lend(fake);
+	expect_offered(fake);
+	/* And the next, though the offer is not read yet. */
+	sinkavail(fake, LENT, 0);
+	lend(fake);
+	KUNIT_EXPECT_NOT_NULL(test, fake_link_sent(fake, HPS_MSG_WRITTEN));
+	KUNIT_EXPECT_EQ(test, fake->link->tx_offers, 1);
+}
+
+/* There a message invalidates no key, and each request asks for its completion. */
+static void hps_msg_write__iwarp(struct kunit *test)
+{
+	struct fake_link *fake = invited(test);
+	struct hps_conn *conn = &fake->link->conn;
+	int i;
+
+	fake->link->iwarp = true;
+	lend(fake);
+	KUNIT_ASSERT_EQ(test, fake->nr_sends, 3);
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_TRUE(test, fake->sends[i].signaled);
+	KUNIT_EXPECT_EQ(test, fake->sends[2].opcode, IB_WR_SEND);
+	KUNIT_EXPECT_EQ(test, fake_head(fake, 2)->type, HPS_MSG_WRITTEN);
+	/* Until the last has completed the key is needed. */
+	fake_sent(fake, IB_WC_SUCCESS);
+	fake_sent(fake, IB_WC_SUCCESS);
+	KUNIT_EXPECT_NULL(test, fake_link_posted(fake, IB_WR_LOCAL_INV));
+	KUNIT_EXPECT_EQ(test, conn->tx_unacked, LENT);
+	fake_sent_all(fake);
+	KUNIT_EXPECT_EQ(test, conn->tx_unacked, 0);
+	KUNIT_EXPECT_EQ(test, conn->tx_gathers_done, 1);
+	KUNIT_EXPECT_EQ(test, fake->valid, 0);
+}
+
+/* It does not fit, and what is sent another way ends it. */
+static void hps_msg_write__too_large(struct kunit *test)
+{
+	struct fake_link *fake = lending(test);
+
+	sinkavail(fake, LENT - 1, 0);
+	lend(fake);
+	expect_offered(fake);
+	KUNIT_EXPECT_EQ(test, fake->link->targets->peer_len, 0);
+}
+
+/* Something of the stream was sent that the peer had not received, or later. */
+static void hps_msg_write__void(struct kunit *test)
+{
+	struct fake_link *fake = lending(test);
+	struct hps_conn *conn = &fake->link->conn;
+
+	KUNIT_EXPECT_EQ(test, fake_send(fake, fake_tx(test, conn, 4096, 100), 100, -1), 0);
+	sinkavail(fake, LENT, 1);
+	lend(fake);
+	expect_offered(fake);
+
+	fake = invited(test);
+	conn = &fake->link->conn;
+	KUNIT_EXPECT_EQ(test, fake_send(fake, fake_tx(test, conn, 4096, 100), 100, -1), 0);
+	lend(fake);
+	expect_offered(fake);
+
+	/* The peer does not wait any longer. */
+	fake = invited(test);
+	fake_message(fake, HPS_MSG_SINKCANCEL, NULL, 0);
+	lend(fake);
+	expect_offered(fake);
+}
+
+/* SINKAVAIL finds a send that had to wait. */
+static void hps_msg_write__waits(struct kunit *test)
+{
+	struct fake_link *fake = invited(test);
+	struct hps_link *link = fake->link;
+
+	/* For slots, of which it takes three. */
+	link->sq_used = HPS_SQ_SIZE - HPS_CTRL_SLOTS - 2;
+	lend(fake);
+	KUNIT_EXPECT_EQ(test, fake->nr_sends, 0);
+	KUNIT_EXPECT_EQ(test, link->targets->peer_len, LENT);
+	link->sq_used--;
+	push(fake);
+	KUNIT_EXPECT_EQ(test, fake->nr_sends, 3);
+	KUNIT_EXPECT_NOT_NULL(test, fake_link_sent(fake, HPS_MSG_WRITTEN));
+	link->sq_used = 3;
+
+	/* For a credit */
+	fake = lending(test);
+	link = fake->link;
+	link->credit.tx_used = link->credit.tx_granted;
+	sinkavail(fake, LENT, 0);
+	lend(fake);
+	KUNIT_EXPECT_EQ(test, fake->nr_sends, 0);
+	link->credit.tx_granted++;
+	fake_message(fake, HPS_MSG_CREDIT, NULL, 0);
+	KUNIT_EXPECT_NOT_NULL(test, fake_link_sent(fake, HPS_MSG_WRITTEN));
+
+	/* For all that was posted, with a device that could repeat it */
+	fake = invited(test);
+	link = fake->link;
+	link->keys_alone = true;
+	KUNIT_EXPECT_EQ(test, control(fake), 0);
+	lend(fake);
+	KUNIT_EXPECT_NULL(test, fake_link_posted(fake, IB_WR_REG_MR));
+	fake_sent(fake, IB_WC_SUCCESS);
+	KUNIT_ASSERT_NOT_NULL(test, fake_link_posted(fake, IB_WR_REG_MR));
+	KUNIT_EXPECT_TRUE(test, fake_link_posted(fake, IB_WR_REG_MR)->signaled);
+	KUNIT_EXPECT_NOT_NULL(test, fake_link_sent(fake, HPS_MSG_WRITTEN));
+}
+
+/* The first, the second or the third: the pages are kept until there is no key any more. */
+static void hps_msg_write__cannot_post(struct kunit *test)
+{
+	struct fake_link *fake;
+	struct hps_conn *conn;
+	u64 written, errors;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		fake = invited(test);
+		conn = &fake->link->conn;
+		written = fake_counter(fake, HPS_STAT_TX_WRITTEN);
+		errors = fake_counter(fake, HPS_STAT_WC_ERROR);
+		mock_fail(MOCK_POST_SEND, BIT(i));
+		lend(fake);
+		KUNIT_EXPECT_EQ(test, fake->nr_sends, i);
+		KUNIT_EXPECT_EQ(test, fake->shut, 1);
+		KUNIT_EXPECT_EQ(test, fake_counter(fake, HPS_STAT_WC_ERROR), errors + 1);
+		KUNIT_EXPECT_EQ(test, fake_counter(fake, HPS_STAT_TX_WRITTEN), written);
+		KUNIT_EXPECT_EQ(test, fake->link->credit.tx_used, 0);
+		KUNIT_EXPECT_EQ(test, conn->tx_bytes, 0);
+		KUNIT_EXPECT_EQ(test, conn->tx_gathers_done, 0);
+		KUNIT_EXPECT_EQ(test, fake->qp.mrs_used, 1);
+		fake_link_end(fake);
+		KUNIT_EXPECT_EQ(test, conn->tx_gathers_done, 1);
+	}
+}
+
+/* WRITTEN has not arrived, or its key could not be invalidated: likewise. */
+static void hps_msg_write__fails(struct kunit *test)
+{
+	struct fake_link *fake;
+	struct hps_conn *conn;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		fake = invited(test);
+		conn = &fake->link->conn;
+		lend(fake);
+		if (i)
+			fake_sent(fake, IB_WC_SUCCESS);
+		fake_sent(fake, IB_WC_REM_ACCESS_ERR);
+		KUNIT_EXPECT_EQ(test, fake->shut, 1);
+		KUNIT_EXPECT_EQ(test, fake->nr_sends, 0);
+		KUNIT_EXPECT_EQ(test, conn->tx_gathers_done, 0);
+		KUNIT_EXPECT_EQ(test, fake->qp.mrs_used, 1);
+		fake_link_end(fake);
+		KUNIT_EXPECT_EQ(test, conn->tx_gathers_done, 1);
+	}
+}
+
+/* What is offered takes two. */
+static void hps_msg_offer__no_slot(struct kunit *test)
+{
+	struct fake_link *fake = lending(test);
+	struct hps_link *link = fake->link;
+
+	link->sq_used = HPS_SQ_SIZE - HPS_CTRL_SLOTS - 1;
+	lend(fake);
+	KUNIT_EXPECT_EQ(test, fake->nr_sends, 0);
+	link->sq_used--;
+	push(fake);
+	KUNIT_EXPECT_EQ(test, fake->nr_sends, 2);
+	expect_offered(fake);
+	link->sq_used = 2;
+}
+
 /* One at a time, until the peer says that it has it. */
 static void hps_msg_urgent__one_at_a_time(struct kunit *test)
 {
@@ -426,6 +743,16 @@ static struct kunit_case msg_cases[] = {
 	KUNIT_CASE(hps_msg_pad__no_slot),
 	KUNIT_CASE(hps_msg_shrink__payload),
 	KUNIT_CASE(hps_msg_send__shut),
+	KUNIT_CASE(hps_msg_write__posted),
+	KUNIT_CASE(hps_msg_write__delivered),
+	KUNIT_CASE(hps_msg_write__once),
+	KUNIT_CASE(hps_msg_write__iwarp),
+	KUNIT_CASE(hps_msg_write__too_large),
+	KUNIT_CASE(hps_msg_write__void),
+	KUNIT_CASE(hps_msg_write__waits),
+	KUNIT_CASE(hps_msg_write__cannot_post),
+	KUNIT_CASE(hps_msg_write__fails),
+	KUNIT_CASE(hps_msg_offer__no_slot),
 	KUNIT_CASE(hps_msg_urgent__one_at_a_time),
 	KUNIT_CASE(hps_msg_urgent__no_slot),
 	KUNIT_CASE(hps_msg_probe__write_of_nothing),

@@ -196,13 +196,15 @@ static void hps_receives_extra__posts(struct kunit *test)
 	u32 charged = hps_sk(sk)->rx_charged, n;
 
 	lock_sock(sk);
-	KUNIT_EXPECT_EQ(test, hps_receives_extra(fake->link, sk), 0);
+	KUNIT_EXPECT_EQ(test, hps_receives_extra(fake->link, sk, 9), 0);
 	FAKE_EXPECT_POSTED(test, fake);
-	n = fake->link->tx_offers_max + 1;
+	n = 9;
 	KUNIT_EXPECT_EQ(test, fake->link->receives.extra, n);
 	KUNIT_EXPECT_EQ(test, hps_sk(sk)->rx_charged, charged + n * 1024);
-	/* Once. */
-	KUNIT_EXPECT_EQ(test, hps_receives_extra(fake->link, sk), 0);
+	/* More of them */
+	KUNIT_EXPECT_EQ(test, hps_receives_extra(fake->link, sk, 2), 0);
+	KUNIT_EXPECT_EQ(test, fake->link->receives.extra, n + 2);
+	KUNIT_EXPECT_EQ(test, hps_sk(sk)->rx_charged, charged + (n + 2) * 1024);
 	FAKE_EXPECT_POSTED(test, fake);
 	release_sock(sk);
 }
@@ -216,15 +218,15 @@ static void hps_receives_extra__fails(struct kunit *test)
 
 	lock_sock(sk);
 	mock_fail(MOCK_ALLOC, BIT(3));
-	KUNIT_EXPECT_EQ(test, hps_receives_extra(fake->link, sk), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, hps_receives_extra(fake->link, sk, 9), -ENOMEM);
 	/* As with tcp_mem, no memory for sockets; more than was charged before. */
 	memcpy(limit, hps_prot.sysctl_mem, sizeof(limit));
 	memset(hps_prot.sysctl_mem, -1, sizeof(limit));
 	fake->link->tx_offers_max = 63;
-	KUNIT_EXPECT_EQ(test, hps_receives_extra(fake->link, sk), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, hps_receives_extra(fake->link, sk, 9), -ENOMEM);
 	memcpy(hps_prot.sysctl_mem, limit, sizeof(limit));
 	fake->link->conn.shut = true;
-	KUNIT_EXPECT_EQ(test, hps_receives_extra(fake->link, sk), -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, hps_receives_extra(fake->link, sk, 9), -ECONNRESET);
 	fake->link->conn.shut = false;
 	KUNIT_EXPECT_EQ(test, hps_sk(sk)->rx_charged, charged);
 	KUNIT_EXPECT_EQ(test, fake->link->receives.extra, 0);

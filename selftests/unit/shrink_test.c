@@ -563,7 +563,7 @@ static void hps_shrink_work__as_large(struct kunit *test)
 	FAKE_EXPECT_POSTED(test, fake);
 }
 
-/* Receives for READDONE are of one size, and not among those that are used up. */
+/* Receives for READDONE and SINKAVAIL are of one size, and not among those that are used up. */
 static void hps_receives_extra__while_shrinking(struct kunit *test)
 {
 	struct sock *sk;
@@ -574,13 +574,13 @@ static void hps_receives_extra__while_shrinking(struct kunit *test)
 	idle(fake, 3600 * HZ);
 	pads = asked(fake);
 	lock_sock(sk);
-	KUNIT_EXPECT_EQ(test, hps_receives_extra(link, sk), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, hps_receives_extra(link, sk, 9), -EAGAIN);
 	release_sock(sk);
 	pad(fake, pads);
 	lock_sock(sk);
-	KUNIT_EXPECT_EQ(test, hps_receives_extra(link, sk), 0);
+	KUNIT_EXPECT_EQ(test, hps_receives_extra(link, sk, 9), 0);
 	release_sock(sk);
-	KUNIT_EXPECT_EQ(test, link->receives.extra, link->tx_offers_max + 1);
+	KUNIT_EXPECT_EQ(test, link->receives.extra, 9);
 	FAKE_EXPECT_POSTED(test, fake);
 	/* They are, if they were there before. */
 	fake_data(fake, 0);
@@ -589,8 +589,7 @@ static void hps_receives_extra__while_shrinking(struct kunit *test)
 	KUNIT_EXPECT_GT(test, link->receives.size, 1024);
 	idle(fake, 3600 * HZ);
 	pads = asked(fake);
-	KUNIT_EXPECT_EQ(test, pads, link->credit.window + HPS_CTRL_SLOTS +
-				    link->tx_offers_max + 1);
+	KUNIT_EXPECT_EQ(test, pads, link->credit.window + HPS_CTRL_SLOTS + 9);
 	pad(fake, pads);
 	KUNIT_EXPECT_EQ(test, fake_link_sized(fake, 1024), fake->nr_receives);
 	KUNIT_EXPECT_EQ(test, link->receives.count, fake->nr_receives);

@@ -63,6 +63,8 @@
  */
 #define HPSOCK_SPLIT		13
 
+#define HPSOCK_ZCOPY_SINK	14	/* 1: waiting readers let the peer write to their memory */
+
 /* How a send of many bytes goes. */
 enum hpsock_zcopy {
 	HPSOCK_ZCOPY_AUTO	= 0,	/* as OFF for programs that write to their buffers
