@@ -236,7 +236,7 @@ void hps_conn_shut(struct hps_conn *conn, int err)
 	lockdep_assert_held(&conn->lock);
 	if (conn->shut)
 		return;
-	conn->shut = true;
+	WRITE_ONCE(conn->shut, true);
 	conn->err = err;
 	conn->ops->shut(conn);
 }
