@@ -11,14 +11,18 @@
 #include <rdma/rw.h>
 
 #include "conn.h"
+#include "device.h"
 #include "link.h"
 #include "msg.h"
 #include "net.h"
 #include "read.h"
 #include "stream.h"
 
-/* Elements of one request: 64 KiB that begin anywhere. */
+/* Elements of one request: 64 KiB that begin anywhere, or more where pages are adjacent. */
 #define HPS_READ_SGES	17
+
+/* Bytes of one: what is sent to the peer meanwhile waits behind it. */
+#define HPS_READ_MAX	(256 << 10)
 
 /* No request takes as long. */
 #define HPS_READ_TIMEOUT	(30 * HZ)
@@ -45,6 +49,7 @@ struct hps_reads {
 	u32 rkey;
 	u32 posted;		/* bytes */
 	u32 sges;		/* elements that a request may have */
+	u32 sge_max;		/* bytes of one */
 	u32 head;
 	u32 tail;
 	struct hps_read read[HPS_READS];
@@ -79,22 +84,44 @@ static void hps_read_done(struct ib_cq *cq, struct ib_wc *wc)
 	spin_unlock_bh(&link->conn.lock);
 }
 
+/* Returns the last element if it can go on in @page, as in a huge page it does. */
+static struct scatterlist *hps_read_adjacent(const struct hps_reads *reads,
+					     struct hps_read *read,
+					     const struct page *page, u32 len)
+{
+	struct scatterlist *last;
+
+	if (!read->nents)
+		return NULL;
+	last = &read->sg[read->nents - 1];
+	if (sg_phys(last) + last->length != page_to_phys(page) ||
+	    last->length + len > reads->sge_max)
+		return NULL;
+	return last;
+}
+
 /* The next pages of the sink. */
 static void hps_read_fill(struct hps_reads *reads, struct hps_read *read)
 {
 	const struct hps_pages *sink = reads->sink;
-	u32 at = sink->off + reads->posted, left = sink->len - reads->posted;
+	u32 at = sink->off + reads->posted;
+	u32 left = min_t(u32, sink->len - reads->posted, HPS_READ_MAX), n;
 
 	sg_init_table(read->sg, reads->sges);
-	read->len = 0;
-	for (read->nents = 0; left && read->nents < reads->sges; read->nents++) {
-		u32 n = min_t(u32, left, PAGE_SIZE - offset_in_page(at));
+	read->nents = 0;
+	for (read->len = 0; left; read->len += n, at += n, left -= n) {
+		struct page *page = sink->pages[at >> PAGE_SHIFT];
+		struct scatterlist *last;
 
-		sg_set_page(&read->sg[read->nents], sink->pages[at >> PAGE_SHIFT],
-			    n, offset_in_page(at));
-		read->len += n;
-		at += n;
-		left -= n;
+		n = min_t(u32, left, PAGE_SIZE - offset_in_page(at));
+		last = hps_read_adjacent(reads, read, page, n);
+		if (last)
+			last->length += n;
+		else if (read->nents < reads->sges)
+			sg_set_page(&read->sg[read->nents++], page, n,
+				    offset_in_page(at));
+		else
+			break;
 	}
 	sg_mark_end(&read->sg[read->nents - 1]);
 }
@@ -230,6 +257,7 @@ int hps_read(struct hps_conn *conn, struct hps_buf *buf, struct hps_pages *sink)
 	reads->addr = be64_to_cpu(src->addr) + buf->start;
 	reads->rkey = be32_to_cpu(src->rkey);
 	reads->sges = min_t(u32, HPS_READ_SGES, link->read_sges);
+	reads->sge_max = ib_dma_max_seg_size(link->dev->ibdev);
 	init_completion(&reads->some);
 	done = hps_read_all(reads);
 	kfree(reads);
