@@ -347,9 +347,13 @@ static void hps_cm_established(struct hps_link *link,
 			       struct rdma_cm_event *event)
 {
 	const struct hps_hello *hello = event->param.conn.private_data;
+	bool initiator;
 
+	spin_lock_bh(&link->conn.lock);
+	initiator = link->conn.state == TCP_SYN_SENT;
+	spin_unlock_bh(&link->conn.lock);
 	/* The responder had the hello with the request, and waits for a message. */
-	if (link->conn.state != TCP_SYN_SENT)
+	if (!initiator)
 		return;
 	if (hps_cm_check_hello(hello, event->param.conn.private_data_len) ||
 	    hello->type != hps_cm_type(link)) {
