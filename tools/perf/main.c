@@ -128,6 +128,7 @@ static void print_usage(FILE *f)
 	      "  -b COUNT   send from so many buffers in turn (1)\n"
 	      "  -W         write to a buffer before it is sent\n"
 	      "  -Z         MSG_ZEROCOPY\n"
+	      "  -H         buffers in huge pages\n"
 	      "  -1         serve one client, without a child process\n"
 	      "  -q         print the result alone\n"
 	      "  -j         print JSON, one object a result\n", f);
@@ -176,6 +177,9 @@ static bool socket_option(int c, const char *arg)
 	case 'Z':
 		opt.zerocopy = true;
 		return true;
+	case 'H':
+		opt.huge = true;
+		return true;
 	default:
 		return false;
 	}
@@ -220,7 +224,7 @@ int main(int argc, char **argv)
 	bool serving = false;
 	int c;
 
-	while ((c = getopt(argc, argv, "sc:f:p:B:t:l:n:P:w:M:CNb:WZ1qjh")) != -1) {
+	while ((c = getopt(argc, argv, "sc:f:p:B:t:l:n:P:w:M:CNb:WZH1qjh")) != -1) {
 		if (c == 's') {
 			serving = true;
 		} else if (c == 'c') {

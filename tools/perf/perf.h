@@ -33,6 +33,7 @@ struct options {
 	int wait_secs;
 	bool rewrite;
 	bool zerocopy;
+	bool huge;
 	bool cork;
 	bool nagle;
 	bool quiet;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -79,12 +80,17 @@ void drain(int fd, void *buf, uint32_t size, uint64_t left)
 	}
 }
 
+#define HUGE_PAGE	(2UL << 20)
+
 void *alloc_buf(uint32_t size)
 {
-	void *buf = aligned_alloc(4096, ((size_t)size + 4095) & ~4095UL);
+	size_t align = opt.huge ? HUGE_PAGE : 4096, len = (size + align - 1) & -align;
+	void *buf = aligned_alloc(align, len);
 
 	if (!buf)
 		err(1, "memory");
+	if (opt.huge && madvise(buf, len, MADV_HUGEPAGE))
+		err(1, "huge pages");
 	memset(buf, 0x5a, size);
 	return buf;
 }
