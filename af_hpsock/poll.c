@@ -7,6 +7,7 @@
 
 #include "conn.h"
 #include "poll.h"
+#include "queue.h"
 #include "record.h"
 #include "sock.h"
 
@@ -90,8 +91,7 @@ __poll_t hps_poll(struct file *file, struct socket *sock, poll_table *wait)
 	/* Pairs with hps_sock_set_state(). */
 	state = smp_load_acquire(&sk->sk_state);
 	if (state == TCP_LISTEN)
-		return list_empty_careful(&hps_sk(sk)->queue.ready) ?
-		       0 : EPOLLIN | EPOLLRDNORM;
+		return hps_queue_has_ready(sk) ? EPOLLIN | EPOLLRDNORM : 0;
 
 	shutdown = READ_ONCE(sk->sk_shutdown);
 	if (shutdown == SHUTDOWN_MASK || state == TCP_CLOSE)

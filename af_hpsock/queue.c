@@ -116,5 +116,5 @@ struct hps_conn *hps_queue_pop(struct sock *sk, struct list_head *list)
  */
 bool hps_queue_has_ready(struct sock *sk)
 {
-	return !list_empty_careful(&hps_sk(sk)->queue.ready);
+	return !list_empty(&hps_sk(sk)->queue.ready);
 }
