@@ -242,6 +242,18 @@ static bool hps_held_elsewhere(const struct hps_bucket *bucket, const struct hps
 	return false;
 }
 
+/* A page that is, is read-only in every page table: for others this need not be asked. */
+static bool hps_protected_elsewhere(const struct hps_run *run, const struct page *page)
+{
+	struct hps_bucket *bucket = hps_bucket_of(run->folio);
+	bool protected;
+
+	spin_lock(&bucket->lock);
+	protected = hps_held_elsewhere(bucket, run, page, true);
+	spin_unlock(&bucket->lock);
+	return protected;
+}
+
 /* References to the folio that the kernel itself has for its mappings and the swap cache. */
 static int hps_kernel_refs(struct folio *folio)
 {
@@ -349,44 +361,48 @@ static void hps_flush_local(void *unused)
 	__flush_tlb_all();
 }
 
-/* The page @i of a run, the PTE of which was put aside; none if it needs nothing. */
+/* That of the page @i of a run which was put aside; none if it needs nothing. */
 static pte_t *hps_saved(const struct hps_hold *hold, const struct hps_run *begin,
 			const struct hps_run *run, unsigned int i)
 {
 	return &hold->ptes[run->index - begin->index + i];
 }
 
-/* Look whether the table is as it was found, and which pages need to be protected. */
-static enum hps_refusal hps_table_look(const struct hps_hold *hold, const struct hps_run *begin,
-				       const struct hps_run *end, pte_t *table,
-				       unsigned int *need)
+/*
+ * Put aside and clear the PTEs of the pages that need it, and remember in @exclusive which of
+ * them the program had for itself. Returns how many they are, or -1 if the table is not as
+ * it was found; then those after that are none.
+ */
+static int hps_table_clear(const struct hps_hold *hold, const struct hps_run *begin,
+			   const struct hps_run *end, pte_t *table, unsigned long *exclusive)
 {
+	unsigned int i, at, nr = end[-1].index + end[-1].nr - begin->index;
+	unsigned long addr = hps_run_addr(hold, begin);
 	const struct hps_run *run;
-	struct hps_bucket *bucket;
-	unsigned int i;
+	int need = 0;
 
-	*need = 0;
-	for (run = begin; run < end; run++) {
-		bucket = hps_bucket_of(run->folio);
-		spin_lock(&bucket->lock);
+	for (run = begin; run < end; run++)
 		for (i = 0; i < run->nr; i++) {
 			struct page *page = run->first + i;
-			pte_t pte = ptep_get(table + run->index - begin->index + i);
+			pte_t pte;
 
+			at = run->index - begin->index + i;
+			pte = ptep_get(table + at);
+			hold->ptes[at] = __pte(0);
 			if (!hps_maps(pte, page)) {
-				spin_unlock(&bucket->lock);
-				return HPS_PROTECT_RACE;
+				memset(hold->ptes + at, 0, (nr - at) * sizeof(pte));
+				return -1;
 			}
-			if (hps_held_elsewhere(bucket, run, page, true)) {
-				*hps_saved(hold, begin, run, i) = __pte(0);
-			} else {
-				*hps_saved(hold, begin, run, i) = pte;
-				++*need;
-			}
+			if (!pte_write(pte) && hps_protected_elsewhere(run, page))
+				continue;
+			/* Once more, for the dirty bit is the processor's. */
+			hold->ptes[at] = ptep_get_and_clear(hold->mm, addr + at * PAGE_SIZE,
+							    table + at);
+			if (PageAnonExclusive(page))
+				__set_bit(at, exclusive);
+			need++;
 		}
-		spin_unlock(&bucket->lock);
-	}
-	return HPS_PROTECT_OK;
+	return need;
 }
 
 /* Nobody but us and the page tables has the pages that are now unmapped? */
@@ -423,35 +439,12 @@ static enum hps_refusal hps_run_share(const struct hps_hold *hold, const struct 
 	return HPS_PROTECT_OK;
 }
 
-/*
- * Clear the PTEs of the pages that need it, and remember in @exclusive which of them
- * the program had for itself.
- */
-static void hps_table_clear(const struct hps_hold *hold, const struct hps_run *begin,
-			    const struct hps_run *end, pte_t *table, unsigned long *exclusive)
-{
-	const struct hps_run *run;
-	unsigned int i, at;
-
-	for (run = begin; run < end; run++)
-		for (i = 0; i < run->nr; i++) {
-			at = run->index - begin->index + i;
-			if (pte_none(hold->ptes[at]))
-				continue;
-			/* Once more, for the dirty bit is the processor's. */
-			hold->ptes[at] = ptep_get_and_clear(hold->mm,
-							    hps_run_addr(hold, run) + i * PAGE_SIZE,
-							    table + at);
-			if (PageAnonExclusive(run->first + i))
-				__set_bit(at, exclusive);
-		}
-}
-
 /* Set the PTEs again: read-only if all went well, as they were if it did not. */
 static void hps_table_set(const struct hps_hold *hold, const struct hps_run *begin,
 			  const struct hps_run *end, pte_t *table,
 			  const unsigned long *exclusive, bool protect)
 {
+	unsigned long addr = hps_run_addr(hold, begin);
 	const struct hps_run *run;
 	unsigned int i, at;
 
@@ -467,8 +460,7 @@ static void hps_table_set(const struct hps_hold *hold, const struct hps_run *beg
 				pte = pte_wrprotect(pte);
 			else if (test_bit(at, exclusive))
 				SetPageAnonExclusive(run->first + i);
-			set_pte_at(hold->mm, hps_run_addr(hold, run) + i * PAGE_SIZE,
-				   table + at, pte);
+			set_pte_at(hold->mm, addr + at * PAGE_SIZE, table + at, pte);
 		}
 }
 
@@ -478,22 +470,16 @@ static enum hps_refusal hps_table_protect_locked(const struct hps_hold *hold,
 						 pte_t *table)
 {
 	DECLARE_BITMAP(exclusive, PTRS_PER_PTE) = {};
-	enum hps_refusal why;
+	int need = hps_table_clear(hold, begin, end, table, exclusive);
+	enum hps_refusal why = need < 0 ? HPS_PROTECT_RACE : HPS_PROTECT_OK;
 	struct hps_run *run;
-	unsigned int need;
 
-	why = hps_table_look(hold, begin, end, table, &need);
-	if (why)
-		return why;
-	if (need) {
-		hps_table_clear(hold, begin, end, table, exclusive);
+	if (need > 0)
 		on_each_cpu(hps_flush_local, NULL, 1);
-		for (run = begin; !why && run < end; run++)
-			why = hps_run_check(run);
-		for (run = begin; !why && run < end; run++)
-			why = hps_run_share(hold, begin, run);
+	for (run = begin; need > 0 && !why && run < end; run++)
+		why = hps_run_check(run) ?: hps_run_share(hold, begin, run);
+	if (need)
 		hps_table_set(hold, begin, end, table, exclusive, !why);
-	}
 	for (run = begin; !why && run < end; run++)
 		/* After the PTEs: pairs with hps_held_elsewhere(), under another lock. */
 		smp_store_release(&run->protected, true);
@@ -518,10 +504,11 @@ static enum hps_refusal hps_table_protect(const struct hps_hold *hold, struct hp
 /* The runs from @run on that are mapped by the same page table. */
 static struct hps_run *hps_table_end(const struct hps_hold *hold, struct hps_run *run)
 {
-	unsigned long table = hps_run_addr(hold, run) & PMD_MASK;
+	unsigned int left = PTRS_PER_PTE - pte_index(hps_run_addr(hold, run));
+	unsigned int stop = run->index + left;
 	struct hps_run *end = hold->runs + hold->nr_runs;
 
-	while (run < end && (hps_run_addr(hold, run) & PMD_MASK) == table)
+	while (run < end && run->index < stop)
 		run++;
 	return run;
 }
@@ -657,52 +644,38 @@ static void hps_runs_release(struct hps_hold *hold, bool look, struct hps_releas
 }
 
 /*
- * A page that is new waits in a list of the processor that made it, with a
+ * An anonymous page that is new waits in a list of the processor that made it, with a
  * reference, until there are a few. hps_lru_drain() empties this processor's
  * list; the others' are out of reach.
  */
 static bool hps_is_waiting(struct folio *folio)
 {
-	return folio_test_anon(folio) && !folio_test_large(folio) && !folio_test_lru(folio) &&
-	       !folio_is_zone_device(folio);
+	return !folio_test_lru(folio) && !folio_test_large(folio);
 }
 
 /*
- * Copy the pages that wait on other processors; they are few. A copy keeps the bytes as
- * well. On failure the page itself stays, and will be found to be referenced.
+ * A page that waits on another processor is copied; they are few. A copy keeps the bytes as
+ * well. On failure the page itself stays, and will be found to be referenced. Returns
+ * whether it was copied.
  */
-static void hps_copy_waiting(struct hps_hold *hold)
+static bool hps_copy_waiting(struct hps_hold *hold, unsigned int i, struct folio *folio)
 {
-	bool drained = false;
-	unsigned int i;
+	struct page *copy;
 
-	for (i = 0; i < hold->nr_pages; i++) {
-		struct folio *folio = page_folio(hold->pages[i]);
-		struct page *copy;
-
-		if (!hps_is_waiting(folio))
-			continue;
-		if (!drained)
-			hps_lru_drain(folio);
-		drained = true;
-		if (!hps_is_waiting(folio))
-			continue;
-		copy = alloc_page(GFP_KERNEL_ACCOUNT);
-		if (!copy)
-			return;
-		copy_highpage(copy, hold->pages[i]);
-		put_page(hold->pages[i]);
-		hold->pages[i] = copy;
-		hold->copied++;
-	}
+	hps_lru_drain(folio);
+	if (!hps_is_waiting(folio))
+		return false;
+	copy = alloc_page(GFP_KERNEL_ACCOUNT);
+	if (!copy)
+		return false;
+	copy_highpage(copy, hold->pages[i]);
+	put_page(hold->pages[i]);
+	hold->pages[i] = copy;
+	hold->copied++;
+	return true;
 }
 
-/* Is this the zero page, or a copy? Both are nobody's and have no run. */
-static bool hps_is_loose(struct page *page)
-{
-	return !folio_test_anon(page_folio(page));
-}
-
+/* The zero page, and copies, are nobody's and have no run. */
 static void hps_put_loose(struct hps_hold *hold)
 {
 	const struct hps_run *run = hold->runs;
@@ -719,34 +692,68 @@ static void hps_put_loose(struct hps_hold *hold)
 	}
 }
 
-/* Tell the module of the references. The zero page never changes, nor does a copy. */
-static void hps_register(struct hps_hold *hold)
+/* What is in the range that is not the program's own? */
+static enum hps_refusal hps_page_check(struct page *page, struct folio *folio)
+{
+	if (folio_is_zone_device(folio))
+		return HPS_PROTECT_IO;
+	/* A file's, which this private mapping has not written to. */
+	if (!folio_test_anon(folio) && !is_zero_page(page))
+		return HPS_PROTECT_FILE;
+	return HPS_PROTECT_OK;
+}
+
+/* A page follows those of @run, or of the folio before if that is NULL; returns its run. */
+static struct hps_run *hps_run_add(struct hps_hold *hold, struct hps_run *run, unsigned int i,
+				   struct folio *folio)
+{
+	unsigned long addr = hold->start + ((unsigned long)i << PAGE_SHIFT);
+
+	if (run && run->folio == folio && hold->pages[i] == run->first + run->nr &&
+	    addr & ~PMD_MASK) {
+		run->nr++;
+		return run;
+	}
+	run = &hold->runs[hold->nr_runs++];
+	run->folio = folio;
+	run->first = hold->pages[i];
+	run->index = i;
+	run->nr = 1;
+	run->protected = false;
+	return run;
+}
+
+/* Part the pages into runs. The zero page never changes, nor does a copy. */
+static enum hps_refusal hps_runs_make(struct hps_hold *hold)
 {
 	struct hps_run *run = NULL;
+	enum hps_refusal why;
 	unsigned int i;
 
 	hold->nr_runs = 0;
+	hold->copied = 0;
 	for (i = 0; i < hold->nr_pages; i++) {
-		struct page *page = hold->pages[i];
-		struct folio *folio = page_folio(page);
-		unsigned long addr = hold->start + ((unsigned long)i << PAGE_SHIFT);
+		struct folio *folio = page_folio(hold->pages[i]);
 
-		if (hps_is_loose(page)) {
+		why = hps_page_check(hold->pages[i], folio);
+		if (why) {
+			hold->nr_runs = 0;
+			return why;
+		}
+		if (!folio_test_anon(folio) ||
+		    (hps_is_waiting(folio) && hps_copy_waiting(hold, i, folio)))
 			run = NULL;
-			continue;
-		}
-		if (run && run->folio == folio && page == run->first + run->nr &&
-		    addr & ~PMD_MASK) {
-			run->nr++;
-			continue;
-		}
-		run = &hold->runs[hold->nr_runs++];
-		run->folio = folio;
-		run->first = page;
-		run->index = i;
-		run->nr = 1;
-		run->protected = false;
+		else
+			run = hps_run_add(hold, run, i, folio);
 	}
+	return HPS_PROTECT_OK;
+}
+
+/* Tell the module of the references. */
+static void hps_runs_register(struct hps_hold *hold)
+{
+	struct hps_run *run;
+
 	for (run = hold->runs; run < hold->runs + hold->nr_runs; run++) {
 		struct hps_bucket *bucket = hps_bucket_of(run->folio);
 
@@ -794,25 +801,30 @@ static enum hps_refusal hps_range_check(const struct hps_hold *hold)
 	return HPS_PROTECT_OK;
 }
 
-/* Take references to those pages of the range that one page table maps now. */
-static void hps_get_mapped(struct hps_hold *hold, unsigned int from, unsigned int to)
+/* Take references to those pages of the range that one page table maps now; are they all? */
+static bool hps_get_mapped(struct hps_hold *hold, unsigned int from, unsigned int to)
 {
 	unsigned long addr = hold->start + ((unsigned long)from << PAGE_SHIFT);
 	spinlock_t *ptl;	/* of the page table */
+	bool all = true;
 	pte_t *ptep;
 
 	ptep = hps_table_lock(hold->mm, addr, &ptl);
-	for (; ptep && from < to; from++, ptep++) {
-		pte_t pte = ptep_get(ptep);
+	for (; from < to; from++) {
+		pte_t pte = ptep ? ptep_get(ptep++) : __pte(0);
 
+		hold->pages[from] = NULL;
 		/* What is special in an ordinary VMA is the zero page. */
 		if (!pte_present(pte) ||
-		    (pte_special(pte) && !is_zero_pfn(pte_pfn(pte))))
+		    (pte_special(pte) && !is_zero_pfn(pte_pfn(pte)))) {
+			all = false;
 			continue;
+		}
 		hold->pages[from] = pte_page(pte);
 		get_page(hold->pages[from]);
 	}
 	hps_table_unlock(ptl);
+	return all;
 }
 
 /*
@@ -823,17 +835,17 @@ static void hps_get_mapped(struct hps_hold *hold, unsigned int from, unsigned in
 static enum hps_refusal hps_get_pages(struct hps_hold *hold)
 {
 	unsigned int i, end;
+	bool all = true;
 	long n = 0;
 
-	memset(hold->pages, 0, hold->nr_pages * sizeof(*hold->pages));
 	for (i = 0; i < hold->nr_pages; i = end) {
 		unsigned long addr = hold->start + ((unsigned long)i << PAGE_SHIFT);
 		unsigned long left = (pmd_addr_end(addr, ULONG_MAX) - addr) >> PAGE_SHIFT;
 
 		end = min_t(unsigned long, hold->nr_pages, i + left);
-		hps_get_mapped(hold, i, end);
+		all &= hps_get_mapped(hold, i, end);
 	}
-	for (i = 0; i < hold->nr_pages; i += n) {
+	for (i = all ? hold->nr_pages : 0; i < hold->nr_pages; i += n) {
 		n = 1;
 		if (hold->pages[i])
 			continue;
@@ -854,23 +866,6 @@ static enum hps_refusal hps_get_pages(struct hps_hold *hold)
 	return n == -ENOMEM ? HPS_PROTECT_NOMEM : HPS_PROTECT_FAULT;
 }
 
-/* What is in the range that is not the program's own? */
-static enum hps_refusal hps_pages_check(const struct hps_hold *hold)
-{
-	unsigned int i;
-
-	for (i = 0; i < hold->nr_pages; i++) {
-		struct folio *folio = page_folio(hold->pages[i]);
-
-		if (folio_is_zone_device(folio))
-			return HPS_PROTECT_IO;
-		/* A file's, which this private mapping has not written to. */
-		if (!folio_test_anon(folio) && !is_zero_page(hold->pages[i]))
-			return HPS_PROTECT_FILE;
-	}
-	return HPS_PROTECT_OK;
-}
-
 /* mmap_lock is held. After a refusal, everything is as before. */
 static enum hps_refusal hps_attempt(struct hps_hold *hold)
 {
@@ -883,14 +878,12 @@ static enum hps_refusal hps_attempt(struct hps_hold *hold)
 		why = hps_get_pages(hold);
 	if (why)
 		return why;
-	hold->copied = 0;
-	why = hps_pages_check(hold);
+	why = hps_runs_make(hold);
 	if (why) {
 		hps_put_loose(hold);
 		return why;
 	}
-	hps_copy_waiting(hold);
-	hps_register(hold);
+	hps_runs_register(hold);
 	for (run = hold->runs; !why && run < hold->runs + hold->nr_runs; run = end) {
 		end = hps_table_end(hold, run);
 		why = hps_table_protect(hold, run, end);
