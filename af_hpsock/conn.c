@@ -38,8 +38,8 @@
  *   I5  For each credit that was granted a receive is posted, and buffers of the present
  *       size are there for all that may have to be (receives.c).
  *   I6  A slot of the send queue is used by one message, until its completion (msg.c).
- *   I7  Pages that the peer may read or write are given back when their key is invalid
- *       (source.c, target.c).
+ *   I7  Pages that the peer may read or write are given back when their key is invalid,
+ *       or destroyed (source.c, target.c).
  *
  * References
  *

@@ -5,7 +5,11 @@
  * invalidated, which has to be before they are anybody else's.
  *
  * Memory regions are kept for the next key, those of a connection together: it has as many
- * as were in use at a time. They end with its queue pair, when that is drained.
+ * as were in use at a time. They are destroyed before its queue pair, when that is drained.
+ *
+ * The end of a queue pair does not make its keys invalid: they are of the device's protection
+ * domain, and a peer that has another connection can use them there until they are
+ * destroyed.
  */
 #include <linux/random.h>
 #include <rdma/mr_pool.h>

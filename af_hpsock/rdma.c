@@ -109,9 +109,15 @@ static void hps_rdma_teardown(struct work_struct *work)
 	}
 	wait_var_event(&link->users, !atomic_read(&link->users));
 	if (link->id && link->id->qp) {
+		/*
+		 * A key is valid until it is destroyed, for the device's other queue
+		 * pairs; so no memory is given back before that.
+		 */
+		hps_source_put_keys(link);
+		hps_target_put_key(link);
+		hps_key_destroy(link);
 		hps_source_end(link);
 		hps_target_end(link);
-		hps_key_destroy(link);
 		rdma_destroy_qp(link->id);
 	}
 	if (link->id) {

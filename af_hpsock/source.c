@@ -130,25 +130,41 @@ void hps_source_revoke_all(struct hps_link *link)
 	}
 }
 
-static void hps_source_end_list(struct hps_link *link, struct list_head *list)
+static void hps_source_put_list(struct hps_link *link, struct list_head *list)
 {
 	struct hps_buf *buf;
 
 	list_for_each_entry(buf, list, list)
 		if (buf->lent && hps_source(buf)->key.mr)
-			hps_source_revoked(link, hps_source(buf));
+			hps_key_put(link, &hps_source(buf)->key);
 }
 
 /**
- * hps_source_end - all keys are void
+ * hps_source_put_keys - the keys are to be destroyed
+ * @link: whose queue pair is drained
+ *
+ * Context: process.
+ */
+void hps_source_put_keys(struct hps_link *link)
+{
+	spin_lock_bh(&link->conn.lock);
+	hps_source_put_list(link, &link->conn.txq);
+	hps_source_put_list(link, &link->conn.tx_flight);
+	spin_unlock_bh(&link->conn.lock);
+}
+
+/**
+ * hps_source_end - they were: the pages are nobody's business any more
  * @link: whose queue pair is drained
  *
  * Context: process.
  */
 void hps_source_end(struct hps_link *link)
 {
-	spin_lock_bh(&link->conn.lock);
-	hps_source_end_list(link, &link->conn.txq);
-	hps_source_end_list(link, &link->conn.tx_flight);
-	spin_unlock_bh(&link->conn.lock);
+	struct hps_conn *conn = &link->conn;
+
+	spin_lock_bh(&conn->lock);
+	WRITE_ONCE(conn->tx_waited, 0);
+	spin_unlock_bh(&conn->lock);
+	hps_wake(&conn->tx_waited);
 }

@@ -43,6 +43,7 @@ struct hps_source *hps_source_new(struct hps_link *link,
 bool hps_source_completed(struct hps_link *link, struct hps_source *source);
 void hps_source_revoke_all(struct hps_link *link);
 void hps_source_revoked(struct hps_link *link, struct hps_source *source);
+void hps_source_put_keys(struct hps_link *link);
 void hps_source_end(struct hps_link *link);
 
 #endif /* HPS_SOURCE_H */

@@ -116,15 +116,23 @@ static void hps_target_set(struct hps_link *link, u8 state)
 	hps_conn_wake(&link->conn);
 }
 
-/* Nobody can reach the memory any more. */
-static void hps_target_free(struct hps_link *link)
+/* Nobody can reach the memory any more, and it has no key. */
+static void hps_target_give_back(struct hps_link *link)
 {
 	struct hps_targets *targets = link->targets;
 
-	hps_key_put(link, &targets->key);
 	hps_key_unmap(&targets->key, link->dev->ibdev, DMA_FROM_DEVICE);
 	targets->cancel = false;
 	hps_target_set(link, HPS_TARGET_DONE);
+}
+
+/* Its key is not valid. After an error all keys are seen to by hps_target_end(). */
+static void hps_target_free(struct hps_link *link)
+{
+	if (link->conn.shut)
+		return;
+	hps_key_put(link, &link->targets->key);
+	hps_target_give_back(link);
 }
 
 /* Tell the peer of it, if the device can make a key now. */
@@ -138,8 +146,7 @@ static void hps_target_tell(struct hps_link *link)
 	};
 	int err;
 
-	if (link->conn.shut ||
-	    hps_post_slots_free(link) < HPS_CTRL_SLOTS + 2 ||
+	if (hps_post_slots_free(link) < HPS_CTRL_SLOTS + 2 ||
 	    (link->keys_alone && !hps_post_alone(link)))
 		return;
 	err = hps_post_register(link, &targets->key,
@@ -179,13 +186,16 @@ static int hps_target_plain(struct hps_link *link, u8 type)
  * hps_target_push - post what is due
  * @link: locked, with targets
  *
- * As far as there are slots: this comes by again with the next completion or message.
+ * As far as there are slots: this comes by again with the next completion or message. After
+ * an error nothing is, and there may be no key any more.
  */
 void hps_target_push(struct hps_link *link)
 {
 	struct hps_targets *targets = link->targets;
 
 	lockdep_assert_held(&link->conn.lock);
+	if (link->conn.shut)
+		return;
 	if (targets->state == HPS_TARGET_QUEUED)
 		hps_target_tell(link);
 	if (targets->cancel && !hps_target_plain(link, HPS_MSG_SINKCANCEL)) {
@@ -365,22 +375,39 @@ void hps_target_revoked(struct hps_link *link)
 {
 	lockdep_assert_held(&link->conn.lock);
 	link->targets->slot = HPS_SQ_SIZE;
-	/* After an error the key is void when its queue pair has been drained. */
-	if (!link->conn.shut)
-		hps_target_free(link);
+	hps_target_free(link);
 }
 
 /**
- * hps_target_end - the keys are void
+ * hps_target_put_key - its key is to be destroyed
+ * @link: whose queue pair is drained
+ *
+ * Context: process.
+ */
+void hps_target_put_key(struct hps_link *link)
+{
+	struct hps_targets *targets = link->targets;
+
+	spin_lock_bh(&link->conn.lock);
+	if (targets && targets->key.mr)
+		hps_key_put(link, &targets->key);
+	spin_unlock_bh(&link->conn.lock);
+}
+
+/**
+ * hps_target_end - it was
  * @link: whose queue pair is drained
  *
  * Context: process.
  */
 void hps_target_end(struct hps_link *link)
 {
+	struct hps_targets *targets = link->targets;
+
 	spin_lock_bh(&link->conn.lock);
-	if (link->targets && link->targets->key.mr)
-		hps_target_free(link);
+	if (targets && targets->state != HPS_TARGET_NONE &&
+	    targets->state != HPS_TARGET_DONE)
+		hps_target_give_back(link);
 	spin_unlock_bh(&link->conn.lock);
 }
 

@@ -80,6 +80,7 @@ void hps_target_over(struct hps_link *link);
 int hps_target_written(struct hps_link *link, u32 len);
 int hps_target_acked(struct hps_link *link);
 void hps_target_revoked(struct hps_link *link);
+void hps_target_put_key(struct hps_link *link);
 void hps_target_end(struct hps_link *link);
 int hps_target_offered(struct hps_link *link, u16 at, u64 addr, u32 rkey,
 		       u32 len);

@@ -490,6 +490,22 @@ int peer_write(struct peer *peer, uint32_t len, uint64_t addr, uint32_t rkey)
 	return errno ? -1 : sent(peer);
 }
 
+/* RDMA Read of no more than a message; what was read is there until the next is sent. */
+const uint8_t *peer_read(struct peer *peer, uint32_t len, uint64_t addr, uint32_t rkey)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)peer->mem + SEND_SLOT, .length = len, .lkey = peer->mr->lkey,
+	};
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1,
+		.wr.rdma = { .remote_addr = addr, .rkey = rkey },
+	}, *bad;
+
+	memset(peer->mem + SEND_SLOT, 0, len);
+	errno = ibv_post_send(peer->id->qp, &wr, &bad);
+	return errno || sent(peer) ? NULL : peer->mem + SEND_SLOT;
+}
+
 int peer_written(struct peer *peer, uint32_t len)
 {
 	struct hps_written written = { .len = htonl(len) };

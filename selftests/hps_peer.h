@@ -78,6 +78,7 @@ int peer_lend(struct peer *peer, uint32_t len);
 int peer_show(struct peer *peer, uint32_t len);
 int peer_sinkavail(struct peer *peer, uint64_t addr, uint32_t rkey, uint32_t len);
 int peer_write(struct peer *peer, uint32_t len, uint64_t addr, uint32_t rkey);
+const uint8_t *peer_read(struct peer *peer, uint32_t len, uint64_t addr, uint32_t rkey);
 int peer_written(struct peer *peer, uint32_t len);
 int peer_urgent(struct peer *peer, uint32_t ahead);
 uint32_t peer_room(struct peer *peer);

@@ -40,7 +40,7 @@ FIXTURE_TEARDOWN(wire)
 static char buf[1 << 20];
 
 /* The listener still serves others. */
-static void still_works(struct __test_metadata *_metadata, struct hps *t, int l,
+static void still_works(struct __test_metadata *_metadata, const struct hps *t, int l,
 			const struct hps_addr *at)
 {
 	int c = hps_dial(t, *at), s;
@@ -1720,6 +1720,104 @@ TEST_F(wire, sinkavail_wrong)
 	/* Before it was heard of */
 	sinkavail_wrong(_metadata, &self->t, self->l, &self->at, 0, 100, 2);
 	still_works(_metadata, &self->t, self->l, &self->at);
+}
+
+/*
+ * A key is good for all connections of a device, and until it is destroyed: no memory is
+ * given back before, though the connection that it was for is at its end. The test makes it
+ * take a second to destroy one, on another processor than its own.
+ */
+FIXTURE(others) {
+	struct hps t;
+	struct hps_addr at;
+	int l;
+	struct peer peer, other;
+	cpu_set_t cpus;
+};
+
+FIXTURE_VARIANT(others) {
+	int af;
+};
+
+FIXTURE_VARIANT_ADD(others, hpsock) { AF_INET };
+
+FIXTURE_SETUP(others)
+{
+	cpu_set_t cpus;
+
+	hps_init(&self->t, true, variant->af);
+	if (!getenv("HPSOCK_DELAY_KO") || access("/sys/kernel/debug/kprobes", F_OK))
+		SKIP(return, "no kprobes in this kernel");
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	ASSERT_OK(sched_getaffinity(0, sizeof(self->cpus), &self->cpus));
+	if (CPU_COUNT(&self->cpus) < 2)
+		SKIP(return, "one processor");
+	ASSERT_OK(sched_setaffinity(0, sizeof(cpus), &cpus));
+	self->l = hps_listen(&self->t, 4, &self->at);
+	ASSERT_OK(self->l);
+	ASSERT_EQ(0, hps_run("insmod $HPSOCK_DELAY_KO symbol=hps_key_destroy us=1000000 cpu=1"));
+}
+
+FIXTURE_TEARDOWN(others)
+{
+	peer_free(&self->peer);
+	peer_free(&self->other);
+	if (!access("/sys/module/hpsock_delay", F_OK))
+		EXPECT_EQ(0, hps_run("rmmod hpsock_delay"));
+	sched_setaffinity(0, sizeof(self->cpus), &self->cpus);
+}
+
+/* Was the other processor delayed since? */
+static bool delayed(long *before)
+{
+	long now = hps_number("/sys/module/hpsock_delay/parameters/count", 0), was = *before;
+
+	*before = now;
+	return now > was;
+}
+
+TEST_F_TIMEOUT(others, lent, 120 * hps_slow())
+{
+	struct hps_srcavail src;
+	struct hps_call call;
+	struct peer_msg msg;
+	const uint8_t *read;
+	long before = 0;
+	bool hit;
+
+	do {
+		call = (struct hps_call){ .fn = hps_send_call, .buf = buf, .len = SHOWN };
+		peer_hello(&self->peer, 40000, hps_port(&self->at));
+		peer_takes_offers(&self->peer);
+		ASSERT_OK(peer_dial(&self->peer, &self->t, &self->at));
+		call.fd = hps_accept(self->l);
+		ASSERT_OK(call.fd);
+		ASSERT_OK(hps_set(call.fd, SOL_HPSOCK, HPSOCK_ZCOPY, HPSOCK_ZCOPY_WAIT));
+		peer_hello(&self->other, 40001, hps_port(&self->at));
+		ASSERT_OK(peer_dial(&self->other, &self->t, &self->at));
+		ASSERT_OK(hps_accept(self->l));
+		memset(buf, 0x11, SHOWN);
+		hps_block(&call);
+		ASSERT_OK(peer_next(&self->peer, &msg));
+		ASSERT_EQ(HPS_MSG_SRCAVAIL, msg.hdr.type);
+		memcpy(&src, msg.data, sizeof(src));
+		read = peer_read(&self->other, 4096, be64toh(src.addr), ntohl(src.rkey));
+		ASSERT_NE(NULL, read);
+		EXPECT_EQ(0x11, read[0]);
+		/* Those of the run before are gone. */
+		ASSERT_TRUE(hps_settle());
+		delayed(&before);
+		peer_disconnect(&self->peer);
+		ASSERT_TRUE(hps_done(&call));
+		hit = delayed(&before);
+		memset(buf, 0xee, SHOWN);
+		read = peer_read(&self->other, 4096, be64toh(src.addr), ntohl(src.rkey));
+		EXPECT_TRUE(!read || read[0] != 0xee);
+		close(call.fd);
+		peer_free(&self->peer);
+		peer_free(&self->other);
+	} while (!hit);
 }
 
 /* Up to SRCCANCEL, with a send that waits for us. */

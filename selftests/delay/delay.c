@@ -6,7 +6,8 @@
  *	insmod hpsock_delay.ko symbol=a,b us=15000,40000 arg=-1,1 value=0,3
  *
  * a() takes 15 ms longer, b() takes 40 ms longer when its second argument is 3. What was
- * delayed, and how often, is in /sys/module/hpsock_delay/parameters/count.
+ * delayed, and how often, is in /sys/module/hpsock_delay/parameters/count. With cpu=1 only
+ * that processor is, so that what runs on the others is known to go on meanwhile.
  */
 #include <linux/delay.h>
 #include <linux/kprobes.h>
@@ -41,6 +42,10 @@ static int value[DELAY_MAX];
 module_param_array(value, int, NULL, 0444);
 MODULE_PARM_DESC(value, "its value");
 
+static int cpu = -1;
+module_param(cpu, int, 0444);
+MODULE_PARM_DESC(cpu, "the only processor that is delayed, or -1 for all");
+
 static int count[DELAY_MAX];
 module_param_array(count, int, NULL, 0444);
 MODULE_PARM_DESC(count, "how often each was delayed");
@@ -51,7 +56,8 @@ static int delay_enter(struct kprobe *probe, struct pt_regs *regs)
 {
 	int i = probe - probes;
 
-	if (arg[i] >= 0 && delay_argument(regs, arg[i]) != value[i])
+	if ((arg[i] >= 0 && delay_argument(regs, arg[i]) != value[i]) ||
+	    (cpu >= 0 && cpu != raw_smp_processor_id()))
 		return 0;
 	/* Two processors may be here; a number too few does no harm. */
 	WRITE_ONCE(count[i], READ_ONCE(count[i]) + 1);

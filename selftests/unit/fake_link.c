@@ -367,11 +367,14 @@ void fake_link_end(struct fake_link *fake)
 	spin_lock_bh(&link->conn.lock);
 	link->conn.shut = true;
 	spin_unlock_bh(&link->conn.lock);
-	/* It is drained, and then the device destroys the keys. */
+	/* It is drained. */
+	hps_source_put_keys(link);
+	hps_target_put_key(link);
+	KUNIT_EXPECT_EQ_MSG(fake->test, fake->qp.mrs_used, 0, "a key is left");
+	/* The device destroys the keys. */
 	fake->valid = 0;
 	hps_source_end(link);
 	hps_target_end(link);
-	KUNIT_EXPECT_EQ_MSG(fake->test, fake->qp.mrs_used, 0, "a key is left");
 	link->id = NULL;
 	fake->ended = true;
 	link->teardown.func(&link->teardown);

@@ -198,8 +198,10 @@ static void reader_release(void *data)
 {
 	struct reader *r = data;
 
-	if (!completion_done(&r->done) && !r->fake->ended)
+	if (!completion_done(&r->done) && !r->fake->ended) {
+		hps_target_put_key(r->fake->link);
 		hps_target_end(r->fake->link);
+	}
 	flush_work(&r->work);
 }
 
@@ -444,16 +446,19 @@ static void hps_target_tell__keys_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_head(fake, 1)->type, HPS_MSG_SINKAVAIL);
 }
 
-/* No key, and nobody heard of it: the memory is the reader's as soon as it likes. */
+/* No key, and nobody heard of it. */
 static void hps_target_tell__cannot_post_key(struct kunit *test)
 {
 	struct fake_link *fake = attached(test);
+	struct reader *r;
 
 	mock_fail(MOCK_POST_SEND, BIT(0));
 	KUNIT_EXPECT_TRUE(test, show(fake));
 	KUNIT_EXPECT_EQ(test, fake->shut, 1);
 	KUNIT_EXPECT_EQ(test, fake->nr_sends, 0);
-	expect_back(withdraw(fake), 0);
+	r = withdraw(fake);
+	fake_link_end(fake);
+	expect_back(r, 0);
 }
 
 /* The key is valid, although nobody was told of it, until the queue pair is drained. */
@@ -964,11 +969,9 @@ static void hps_target_written__shut(struct kunit *test)
 		fake->link->conn.shut = true;
 		written(fake, LEN, invalid[i] ? rkey(fake) : 0);
 		r = withdraw(fake);
-		if (!invalid[i]) {
-			KUNIT_EXPECT_EQ(test, fake->nr_sends, 0);
-			expect_waiting(r);
-			fake_link_end(fake);
-		}
+		KUNIT_EXPECT_EQ(test, fake->nr_sends, 0);
+		expect_waiting(r);
+		fake_link_end(fake);
 		expect_back(r, LEN);
 	}
 }
@@ -1103,6 +1106,35 @@ static void hps_target_revoked__shut(struct kunit *test)
 		expect_waiting(r);
 		fake_link_end(fake);
 		expect_back(r, 0);
+	}
+}
+
+/*
+ * That its queue pair is drained does not make a key void: those of other connections take
+ * it until it is destroyed. Nobody has the memory before, nor is the key put twice.
+ */
+static void hps_target_put_key__not_yet(struct kunit *test)
+{
+	struct fake_link *fake;
+	struct reader *r;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		fake = attached(test);
+		leave_slots(fake, i ? HPS_SQ_SIZE : 0);
+		KUNIT_EXPECT_TRUE(test, show(fake));
+		fake->link->sq_used = 0;
+		if (i == 2)
+			written(fake, 10, 0);
+		fake->link->conn.shut = true;
+		hps_target_put_key(fake->link);
+		KUNIT_EXPECT_EQ(test, fake->qp.mrs_used, 0);
+		r = withdraw(fake);
+		schedule_timeout_uninterruptible(2);
+		KUNIT_EXPECT_FALSE(test, completion_done(&r->done));
+		push(fake);
+		fake_link_end(fake);
+		expect_back(r, i == 2 ? 10 : 0);
 	}
 }
 
@@ -1553,6 +1585,7 @@ static struct kunit_case target_cases[] = {
 	KUNIT_CASE(hps_target_acked__not_asked),
 	KUNIT_CASE(hps_target_acked__over_before),
 	KUNIT_CASE(hps_target_revoked__shut),
+	KUNIT_CASE(hps_target_put_key__not_yet),
 	KUNIT_CASE(hps_target_end__each_state),
 	KUNIT_CASE(hps_target_offered__void_or_not),
 	KUNIT_CASE(hps_target_offered__counted),
