@@ -350,7 +350,7 @@ TEST_F(invite, killed)
 	}
 	kill(pid, SIGKILL);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_TRUE(hps_wait(self->c, POLLIN) & POLLIN);
+	EXPECT_TRUE(hps_wait_exactly(self->c, POLLIN) & POLLIN);
 	EXPECT_EQ(0, recv(self->c, other, 1, 0));
 }
 

@@ -1005,7 +1005,7 @@ TEST_F(lend, wait_reset)
 	ASSERT_OK(hps_reset(self->s));
 	ASSERT_TRUE(hps_done(&call));
 	EXPECT_TRUE(call.ret > 0 || call.err == ECONNRESET);
-	EXPECT_TRUE(hps_wait(self->c, POLLHUP) & POLLHUP);
+	EXPECT_TRUE(hps_wait_exactly(self->c, POLLHUP) & POLLHUP);
 }
 
 TEST_F(lend, off)
