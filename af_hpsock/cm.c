@@ -2,7 +2,7 @@
 /*
  * rdma_cm: how connections come about.
  *
- * All connections of a namespace come in at one rdma_cm port, see service.c. The
+ * All connections of a namespace come in at two rdma_cm ports, see service.c. The
  * ports that programs use travel in the hello, in the private data of REQ and REP.
  *
  *   initiator                           responder
@@ -40,6 +40,7 @@
 #include "rdma.h"
 #include "read.h"
 #include "record.h"
+#include "service.h"
 #include "sock.h"
 #include "work.h"
 
@@ -232,10 +233,12 @@ static int hps_cm_resolve(struct hps_link *link)
 	const struct hps_conn *conn = &link->conn;
 	bool bound = !hps_addr_any(&conn->local.ip);
 	struct sockaddr_storage src, dst;
+	u16 port;
 	int err;
 
 	hps_addr_to_rdma(&conn->local, 0, &src);
-	hps_addr_to_rdma(&conn->peer, hps_service_port, &dst);
+	port = hps_service_port_of(ipv6_addr_v4mapped(&conn->peer.ip) ? AF_INET : AF_INET6);
+	hps_addr_to_rdma(&conn->peer, port, &dst);
 	err = rdma_resolve_addr(link->id,
 				bound ? (struct sockaddr *)&src : NULL,
 				(struct sockaddr *)&dst, link->resolve_ms);
@@ -303,7 +306,7 @@ static void hps_cm_connect_error(struct hps_link *link,
 }
 
 /*
- * Rejected without words of ours. Either nobody has the service port open; or
+ * Rejected without words of ours. Either nobody has a service port open; or
  * the connection manager itself could not (a stale connection, no resources),
  * which may pass; so may a reset on iWARP, which is all that is left of our words
  * if the end of the stream overtakes them.
@@ -610,7 +613,7 @@ static bool hps_cm_proven(const struct rdma_cm_id *id,
 }
 
 /**
- * hps_cm_request - a request came in at the service port
+ * hps_cm_request - a request came in at a service port
  * @id: made for it by rdma_cm
  * @event: with the hello
  * @hn: the namespace

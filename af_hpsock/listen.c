@@ -35,7 +35,7 @@ static void hps_listen_close(struct sock *sk)
  * @backlog: connections that may wait, established or on their way
  *
  * Context: process, may sleep.
- * Return: 0, -EINVAL, -EADDRINUSE (also when somebody else has the service port, or
+ * Return: 0, -EINVAL, -EADDRINUSE (also when somebody else has a service port, or
  * no port is free).
  */
 int hps_listen(struct socket *sock, int backlog)

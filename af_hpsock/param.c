@@ -101,8 +101,8 @@ HPS_TUNABLE(hps_family, family, AF_HPSOCK, 1, 45, 0444,
 	    "number of the socket family");
 HPS_TUNABLE(hps_netns_enabled, netns_enabled, 0, 0, 1, 0644,
 	    "1: the family is enabled in new network namespaces, 0: in the initial one alone");
-HPS_TUNABLE(hps_service_port, service_port, 327, 1, 1023, 0444,
-	    "rdma_cm port on which a host with listening sockets is reached");
+HPS_TUNABLE(hps_service_port, service_port, 327, 1, 1022, 0444,
+	    "rdma_cm port on which a host with listening sockets is reached by IPv4; IPv6: the next");
 HPS_TUNABLE(hps_service_backlog, service_backlog, 1024, 1, 65535, 0644,
 	    "requests that an iWARP device keeps for the module, from the next first listen() on");
 static HPS_TUNABLE(hps_buf_first, buf_first, 1024, 1024, 65536, 0644,

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The service port: where all connections of a namespace come in.
+ * The service ports: where all connections of a namespace come in, one for IPv4 and the
+ * next one for IPv6.
  *
- * It is rdma_cm's, and open while a socket listens. It is below 1024, where rdma_cm lets
- * no program of an ordinary user listen: who connects speaks to a kernel. cm.c has what
+ * They are rdma_cm's, and open while a socket listens. They are below 1024, where rdma_cm
+ * lets no program of an ordinary user listen: who connects speaks to a kernel. cm.c has what
  * becomes of a request.
+ *
+ * They are two because of how rdma_cm ends a listener, on InfiniBand and RoCE: what handles
+ * a request has found it without taking a reference (cma_ib_id_from_event()), and
+ * is waited for by ib_destroy_cm_id() alone, which does not wait if another listener has
+ * the same port on the same device. With one port for both families each request that came
+ * in meanwhile used memory after it was freed. Where namespaces share a device, it
+ * still may (Documentation/security.rst).
  */
 #include <linux/in.h>
 #include <rdma/rdma_cm.h>
@@ -30,7 +38,7 @@ static struct rdma_cm_id *hps_service_open(struct net *net, int family)
 
 	/* The port is at the same place in both. */
 	any.ss_family = family;
-	((struct sockaddr_in *)&any)->sin_port = htons(hps_service_port);
+	((struct sockaddr_in *)&any)->sin_port = htons(hps_service_port_of(family));
 
 	id = rdma_create_id(net, hps_service_event, hps_net(net),
 			    RDMA_PS_TCP, IB_QPT_RC);
@@ -78,7 +86,7 @@ static int hps_service_start(void *arg)
 		if (family[i] == AF_INET6 && PTR_ERR(id) == -EAFNOSUPPORT)
 			continue;
 		pr_warn_ratelimited("rdma_cm port %u cannot be opened: %pe\n",
-				    hps_service_port, id);
+				    hps_service_port_of(family[i]), id);
 		hps_service_stop(hn);
 		return PTR_ERR(id);
 	}
@@ -90,7 +98,7 @@ static int hps_service_start(void *arg)
  * @net: its namespace
  *
  * Context: process, may sleep.
- * Return: 0, or -EADDRINUSE when somebody else has the service port, or another
+ * Return: 0, or -EADDRINUSE when somebody else has a service port, or another
  * negative errno.
  */
 int hps_service_listen(struct net *net)

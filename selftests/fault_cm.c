@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Races with rdma_cm, their windows widened by selftests/delay: functions of the kernel
- * take longer while a device goes. Needs root, kprobes and the devices of vm/run.
+ * take longer while a device goes, or a listener. Needs root, kprobes and the devices of vm/run.
  */
 #include "hps_test.h"
 
@@ -9,6 +9,10 @@
 #define RDMA_CM_ROUTE_QUERY "3"
 
 #define COUNT "/sys/module/hpsock_delay/parameters/count"
+
+/* Between a request's listener is found and its lock is taken, if it is switched on */
+#define REQUEST_SYMBOL "trace_event_raw_event_cm_req_handler"
+#define REQUEST_EVENT "/sys/kernel/debug/tracing/events/rdma_cma/cm_req_handler/enable"
 
 #define CONNECTS 16
 
@@ -23,7 +27,7 @@ FIXTURE_VARIANT(cm) {
 FIXTURE_VARIANT_ADD(cm, hpsock) { AF_INET };
 FIXTURE_VARIANT_ADD(cm, hpsock6) { AF_INET6 };
 
-/* How often the two functions were delayed. */
+/* How often each of two functions was delayed. */
 static void delayed(int count[2])
 {
 	FILE *f = fopen(COUNT, "r");
@@ -32,7 +36,7 @@ static void delayed(int count[2])
 	count[1] = -1;
 	if (!f)
 		return;
-	if (fscanf(f, "%d,%d", &count[0], &count[1]) != 2)
+	if (fscanf(f, "%d,%d", &count[0], &count[1]) < 2)
 		count[1] = -1;
 	fclose(f);
 }
@@ -45,15 +49,12 @@ FIXTURE_SETUP(cm)
 	if (access("/sys/kernel/debug/kprobes", F_OK))
 		SKIP(return, "no kprobes in this kernel");
 	ASSERT_EQ(0, hps_add_device(0));
-	/* Who resolves a route gets its answer late; who cancels that comes late, too. */
-	ASSERT_EQ(0, hps_run("insmod $HPSOCK_DELAY_KO symbol=cma_work_handler,cma_cancel_operation "
-			 "us=30000,40000 arg=-1,1 value=0," RDMA_CM_ROUTE_QUERY));
-	ASSERT_TRUE(hps_works_again(&self->t));
 }
 
 FIXTURE_TEARDOWN(cm)
 {
 	hps_add_device(0);
+	hps_run("echo 0 2>/dev/null >" REQUEST_EVENT);
 	hps_run("rmmod hpsock_delay 2>/dev/null");
 }
 
@@ -67,6 +68,10 @@ TEST_F_TIMEOUT(cm, removed_while_routed, 300 * hps_slow())
 	int64_t end = hps_now() + (runs + 10) * hps_deadline();
 	struct hps_addr at;
 
+	/* Who resolves a route gets its answer late; who cancels that comes late, too. */
+	ASSERT_EQ(0, hps_run("insmod $HPSOCK_DELAY_KO symbol=cma_work_handler,cma_cancel_operation "
+			 "us=30000,40000 arg=-1,1 value=0," RDMA_CM_ROUTE_QUERY));
+	ASSERT_TRUE(hps_works_again(&self->t));
 	l = hps_listen(&self->t, CONNECTS, &at);
 	ASSERT_OK(l);
 	while (hits < runs && hps_now() < end) {
@@ -91,6 +96,47 @@ TEST_F_TIMEOUT(cm, removed_while_routed, 300 * hps_slow())
 		ASSERT_TRUE(hps_works_again(&self->t));
 	}
 	EXPECT_EQ(runs, hits);
+}
+
+/*
+ * The last socket that listens is closed while requests come in. rdma_cm holds no reference
+ * to a listener that it has found. Only a kernel with KASAN tells of each use after free.
+ */
+TEST_F_TIMEOUT(cm, unlistened_while_requested, 300 * hps_slow())
+{
+	int runs = hps_env("HPS_RUNS", 10), c[CONNECTS], before[2], now[2], l, i, hits = 0;
+	int64_t end = hps_now() + (runs + 10) * hps_deadline();
+	struct hps_addr at;
+
+	if (hps_siw())
+		SKIP(return, "iw_cm waits for who has a listener");
+	if (access(REQUEST_EVENT, F_OK))
+		SKIP(return, "no events in this kernel");
+	ASSERT_EQ(0, hps_run("insmod $HPSOCK_DELAY_KO symbol=" REQUEST_SYMBOL " us=30000 && "
+			 "echo 1 >" REQUEST_EVENT));
+	while (hits < runs && hps_now() < end) {
+		l = hps_listen(&self->t, CONNECTS, &at);
+		ASSERT_OK(l);
+		delayed(before);
+		ASSERT_LE(0, before[0]);
+		for (i = 0; i < CONNECTS; i++) {
+			c[i] = hps_dial_nb(&self->t, at);
+			ASSERT_OK(c[i]);
+		}
+		do
+			delayed(now);
+		while (now[0] == before[0] && hps_now() < end);
+		close(l);
+		delayed(now);
+		hits += now[0] > before[0];
+		for (i = 0; i < CONNECTS; i++) {
+			EXPECT_TRUE(hps_wait(c[i], POLLOUT) & (POLLOUT | POLLERR));
+			close(c[i]);
+		}
+	}
+	EXPECT_EQ(runs, hits);
+	EXPECT_EQ(0, hps_run("echo 0 >" REQUEST_EVENT));
+	EXPECT_TRUE(hps_works_again(&self->t));
 }
 
 TEST_HARNESS_MAIN

@@ -15,7 +15,8 @@
 /* What the other end may do to memory that is shared */
 #define SHARED_ACCESS (IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
 
-int peer_service_port(void)
+/* One port for IPv4, and the next for IPv6. */
+int peer_service_port(int af)
 {
 	FILE *f = fopen("/sys/module/hpsock/parameters/service_port", "r");
 	int port = 327;
@@ -25,7 +26,13 @@ int peer_service_port(void)
 			port = 0;
 		fclose(f);
 	}
-	return port;
+	return port + (af == AF_INET6);
+}
+
+/* Where a host is reached that has sockets which listen. */
+struct hps_addr peer_service_at(struct hps_addr host)
+{
+	return hps_at(host, peer_service_port(host.sa.sa_family));
 }
 
 /* What an end that means well says. */
@@ -214,7 +221,7 @@ int peer_dial(struct peer *peer, const struct hps *t, const struct hps_addr *at)
 {
 	if (!peer->hello.magic)
 		peer_hello(peer, 40000, hps_port(at));
-	if (peer_connect(peer, t->a, hps_at(*at, peer_service_port()), &peer->hello,
+	if (peer_connect(peer, t->a, peer_service_at(*at), &peer->hello,
 			 sizeof(peer->hello)))
 		return -1;
 	return peer_send(peer, HPS_MSG_CREDIT, NULL, 0);
@@ -226,7 +233,7 @@ int peer_dial_half(struct peer *peer, const struct hps *t, const struct hps_addr
 	struct rdma_conn_param param;
 
 	peer_hello(peer, 40000, hps_port(at));
-	if (resolve(peer, t->a, hps_at(*at, peer_service_port())))
+	if (resolve(peer, t->a, peer_service_at(*at)))
 		return -1;
 	conn_param(&param, &peer->hello, sizeof(peer->hello));
 	param.qp_num = 0x4711;
@@ -237,7 +244,7 @@ int peer_dial_half(struct peer *peer, const struct hps *t, const struct hps_addr
 
 int peer_listen(struct peer *peer, struct hps_addr at)
 {
-	at = hps_at(at, peer_service_port());
+	at = peer_service_at(at);
 	peer->events = make_events();
 	if (!peer->events || rdma_create_id(peer->events, &peer->listen_id, NULL, RDMA_PS_TCP) ||
 	    rdma_bind_addr(peer->listen_id, &at.sa) || rdma_listen(peer->listen_id, 4))

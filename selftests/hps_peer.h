@@ -53,7 +53,8 @@ struct peer_msg {
 	uint32_t len;		/* bytes behind the header */
 };
 
-int peer_service_port(void);
+int peer_service_port(int af);
+struct hps_addr peer_service_at(struct hps_addr host);
 void peer_hello(struct peer *peer, int src_port, int dst_port);
 int peer_connect(struct peer *peer, struct hps_addr from, struct hps_addr to,
 		 const void *hello, size_t len);

@@ -243,7 +243,7 @@ static int bind_service_id(struct rdma_event_channel *events, int port)
 /* Nobody's program can wait where all connections of the host come in. */
 TEST_F(access, service_port_privileged)
 {
-	int port = peer_service_port();
+	int port = peer_service_port(self->t.af);
 	pid_t pid = hps_fork();
 
 	ASSERT_OK(pid);
@@ -411,7 +411,7 @@ TEST_F(access, service_port_as_source)
 	int l = hps_listen(&self->t, 1, &at), c;
 
 	ASSERT_OK(l);
-	c = hps_bound(&self->t, 0, hps_at(self->t.a, peer_service_port()));
+	c = hps_bound(&self->t, 0, peer_service_at(self->t.a));
 	ASSERT_OK(c);
 	EXPECT_ERRNO(EADDRINUSE, hps_connect(c, at));
 }

@@ -437,7 +437,7 @@ TEST_F(wire, short_hello)
 
 		peer_hello(&peer, 40000, hps_port(&self->at));
 		EXPECT_ERRNO(ECONNREFUSED,
-			     peer_connect(&peer, self->t.a, hps_at(self->t.b, peer_service_port()),
+			     peer_connect(&peer, self->t.a, peer_service_at(self->t.b),
 					  &peer.hello, lengths[i]));
 		/* RoCE fills up with zeroes: what is cut off then is out of range. */
 		EXPECT_TRUE(peer_told(&peer, HPS_REJ_VERSION) ||
@@ -508,7 +508,7 @@ TEST_F(wire, service_port_taken)
 	struct hps_addr at;
 
 	close(self->l);
-	at = hps_any(self->t.af, peer_service_port());
+	at = hps_any(self->t.af, peer_service_port(self->t.af));
 	peer->events = rdma_create_event_channel();
 	ASSERT_NE(NULL, peer->events);
 	ASSERT_OK(rdma_create_id(peer->events, &peer->listen_id, NULL, RDMA_PS_TCP));
@@ -549,7 +549,7 @@ TEST_F(wire, backlog_full)
 static int dial_mute(struct peer *p, const struct hps *t, const struct hps_addr *at)
 {
 	peer_hello(p, 40000, hps_port(at));
-	return peer_connect(p, t->a, hps_at(*at, peer_service_port()), &p->hello,
+	return peer_connect(p, t->a, peer_service_at(*at), &p->hello,
 			    sizeof(p->hello));
 }
 
