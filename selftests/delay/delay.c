@@ -9,9 +9,9 @@
  * delayed, and how often, is in /sys/module/hpsock_delay/parameters/count. With cpu=1 only
  * that processor is, so that what runs on the others is known to go on meanwhile.
  */
-#include <linux/delay.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include <linux/timekeeping.h>
 
 /* The number of an argument of a function that was just entered. */
 static int delay_argument(struct pt_regs *regs, int n)
@@ -52,6 +52,18 @@ MODULE_PARM_DESC(count, "how often each was delayed");
 
 static struct kprobe probes[DELAY_MAX];
 
+/*
+ * By the clock: mdelay() makes each of its milliseconds as long as the host keeps this
+ * processor from running, and then the kernel finds it locked up.
+ */
+static void delay_spin(s64 ns)
+{
+	u64 end = ktime_get_mono_fast_ns() + ns;
+
+	while (ktime_get_mono_fast_ns() < end)
+		cpu_relax();
+}
+
 static int delay_enter(struct kprobe *probe, struct pt_regs *regs)
 {
 	int i = probe - probes;
@@ -61,7 +73,7 @@ static int delay_enter(struct kprobe *probe, struct pt_regs *regs)
 		return 0;
 	/* Two processors may be here; a number too few does no harm. */
 	WRITE_ONCE(count[i], READ_ONCE(count[i]) + 1);
-	mdelay(us[i] / 1000);
+	delay_spin((s64)us[i] * NSEC_PER_USEC);
 	return 0;
 }
 
