@@ -223,11 +223,16 @@ TEST_F(invite, timeout)
 {
 	struct timeval tv = { .tv_usec = 200000 };
 	struct hps_call call = reader(self);
+	long shown = hps_stat("sink_shown");
 	int64_t begin = hps_now();
 
 	ASSERT_OK(setsockopt(self->s, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
-	ASSERT_TRUE(waits_with(&self->t, &call, true));
+	/* On a busy machine it is over before one can see it wait. */
+	hps_start(&call);
 	ASSERT_TRUE(hps_done(&call));
+	if (self->t.rdma) {
+		EXPECT_EQ(shown + 1, hps_stat("sink_shown"));
+	}
 	EXPECT_EQ(-1, call.ret);
 	EXPECT_EQ(EAGAIN, call.err);
 	EXPECT_LE(190, hps_now() - begin);
