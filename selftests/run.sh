@@ -126,7 +126,8 @@ run()
 		mapfile -t -O "${#args[@]}" args < <(only "$name" "${1#*:}")
 	fi
 	number=$((number + 1))
-	printf -v log '%s/%02d.%s.log' "$logs" $number "${1//\//.}"
+	# A long list of tests is no name of a file.
+	printf -v log '%s/%02d.%.200s.log' "$logs" $number "${1//\//.}"
 	# Lets one see on the console which program the kernel complained of.
 	[ ! -w /dev/kmsg ] || echo "<5>hps: $1" >/dev/kmsg
 	bounded $(($2 * slow)) "$log" env "${@:3}" "$(path_of "$name")" "${args[@]}"
