@@ -343,6 +343,16 @@ u64 fake_counter(struct fake_link *fake, enum hps_stat stat)
 	return hps_stat_read(fake->link->conn.hn, stat);
 }
 
+/*
+ * What was offered is fetched without a reader when it has waited for long, as it may if
+ * the machine is busy. This device reads nothing.
+ */
+static int fake_read_nothing(struct hps_conn *conn, struct hps_buf *buf,
+			     struct hps_pages *sink)
+{
+	return -ENOMEM;
+}
+
 static void fake_shut(struct hps_conn *conn)
 {
 	fake_of(conn)->shut++;
@@ -448,6 +458,7 @@ struct fake_link *fake_link(struct kunit *test)
 	fake->link = link;
 	fake->ops = *conn->ops;
 	fake->free = conn->ops->free;
+	fake->ops.read = fake_read_nothing;
 	fake->ops.shut = fake_shut;
 	fake->ops.free = fake_free;
 	conn->ops = &fake->ops;

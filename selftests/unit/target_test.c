@@ -243,7 +243,7 @@ static void expect_back(struct reader *r, u32 len)
 	struct fake_link *fake = r->fake;
 	struct kunit *test = fake->test;
 
-	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&r->done, 5 * HZ), 0);
+	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&r->done, 60 * HZ), 0);
 	KUNIT_EXPECT_EQ(test, r->written, len);
 	KUNIT_EXPECT_EQ(test, fake->qp.mrs_used, 0);
 	KUNIT_EXPECT_EQ(test, fake->valid, 0);
@@ -704,8 +704,7 @@ static void hps_target_withdraw__not_answered(struct kunit *test)
 
 	answer_max = HZ / 20;
 	r = withdraw(fake);
-	KUNIT_EXPECT_EQ(test, fake->shut, 0);
-	for (tries = 0; !READ_ONCE(fake->shut) && tries < 5 * HZ; tries++)
+	for (tries = 0; !READ_ONCE(fake->shut) && tries < 60 * HZ; tries++)
 		schedule_timeout_uninterruptible(1);
 	answer_max = MAX_SCHEDULE_TIMEOUT;
 	KUNIT_EXPECT_EQ(test, fake->shut, 1);
