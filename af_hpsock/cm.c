@@ -153,13 +153,14 @@ static void hps_cm_fail_attempt(struct hps_link *link, int err, u8 tries)
 }
 
 /*
- * On iWARP rdma_cm's choice of a local port may be one that TCP uses, whose
- * ports it does not know: another attempt has another.
+ * On iWARP rdma_cm's choice of a local port may be one that TCP uses, or has not done with
+ * (TIME_WAIT), whose ports it does not know: another attempt has another.
  */
 static void hps_cm_fail_connect(struct hps_link *link, int err)
 {
-	hps_cm_fail_attempt(link, err,
-			    err == -EADDRINUSE ? HPS_TRIES_FEW : 0);
+	bool port = err == -EADDRINUSE || err == -EADDRNOTAVAIL;
+
+	hps_cm_fail_attempt(link, err, port ? HPS_TRIES_FEW : 0);
 }
 
 /* An address or a route could not be resolved: say it in TCP's words. */

@@ -170,6 +170,30 @@ static void hps_cm_errno__words(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, hps_cm_errno(IB_CM_REJ_NO_QP), -EHOSTUNREACH);
 }
 
+/* Of a port that TCP uses, or has not done with, there is another next time. */
+static void hps_cm_fail_connect__another_port(struct kunit *test)
+{
+	static const struct {
+		int err;
+		u8 tries;
+	} cases[] = {
+		{ -EADDRINUSE, HPS_TRIES_FEW },
+		{ -EADDRNOTAVAIL, HPS_TRIES_FEW },
+		{ -ENOMEM, 0 },
+		{ -ECONNRESET, 0 },
+	};
+	struct fake_link *fake;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		fake = fake_link(test);
+		hps_cm_fail_connect(fake->link, cases[i].err);
+		KUNIT_EXPECT_EQ(test, fake->link->conn.tries, cases[i].tries);
+		KUNIT_EXPECT_EQ(test, fake->link->conn.err, -cases[i].err);
+		KUNIT_EXPECT_EQ(test, fake->shut, 1);
+	}
+}
+
 /* An initiator's, before it is established. */
 static struct fake_link *opening(struct kunit *test)
 {
@@ -269,6 +293,7 @@ static struct kunit_case cm_cases[] = {
 	KUNIT_CASE(hps_cm_take_hello__all),
 	KUNIT_CASE(hps_cm_limit__less_of_both),
 	KUNIT_CASE(hps_cm_errno__words),
+	KUNIT_CASE(hps_cm_fail_connect__another_port),
 	KUNIT_CASE(hps_cm_rejected__reasons),
 	KUNIT_CASE(hps_cm_rejected__established),
 	KUNIT_CASE(hps_cm_established__good),
