@@ -82,8 +82,10 @@ static void hps_cm_fill_hello(struct hps_link *link,
 							    link->receives.size));
 	hello->ctrl_slots = cpu_to_be16(HPS_CTRL_SLOTS);
 	link->reads = hps_link_reads(link);
+	link->swaps = hps_link_swaps(link);
 	hello->features = cpu_to_be64(HPS_FEATURE_SHRINK | HPS_FEATURE_WRITE |
-				      (link->reads ? HPS_FEATURE_READ : 0));
+				      (link->reads ? HPS_FEATURE_READ : 0) |
+				      (link->swaps ? HPS_FEATURE_SWAP : 0));
 }
 
 /* Returns 0 or an enum hps_rej_reason. */
@@ -117,6 +119,7 @@ static void hps_cm_take_hello(struct hps_link *link,
 	link->peer_reads = be64_to_cpu(hello->features) & HPS_FEATURE_READ;
 	link->peer_pads = be64_to_cpu(hello->features) & HPS_FEATURE_SHRINK;
 	link->peer_writes = be64_to_cpu(hello->features) & HPS_FEATURE_WRITE;
+	link->peer_swaps = be64_to_cpu(hello->features) & HPS_FEATURE_SWAP;
 }
 
 static void hps_cm_param(struct rdma_conn_param *param,
@@ -140,6 +143,18 @@ static void hps_cm_limit(struct rdma_conn_param *param,
 					 asked->responder_resources);
 	param->initiator_depth = min(param->initiator_depth,
 				     asked->initiator_depth);
+}
+
+/*
+ * What both ends have resources for is known: @param is as the queue pair has it. Without
+ * any there is neither RDMA Read nor atomic; both ends come to the same.
+ */
+static void hps_cm_limited(struct hps_link *link,
+			   const struct rdma_conn_param *param)
+{
+	link->reads &= param->initiator_depth > 0;
+	link->asks = link->swaps && param->initiator_depth;
+	link->is_asked = link->peer_swaps && param->responder_resources;
 }
 
 /* As hps_cm_fail(); @tries as hps_conn.tries. */
@@ -366,8 +381,7 @@ static void hps_cm_established(struct hps_link *link,
 		return;
 	}
 	hps_cm_take_hello(link, hello);
-	if (!event->param.conn.initiator_depth)
-		link->reads = false;
+	hps_cm_limited(link, &event->param.conn);
 	spin_lock_bh(&link->conn.lock);
 	hps_msg_established(link);
 	spin_unlock_bh(&link->conn.lock);
@@ -665,7 +679,7 @@ int hps_cm_request(struct rdma_cm_id *id, struct rdma_cm_event *event,
 		hps_cm_fill_hello(link, &answer);
 		hps_cm_param(&param, &answer, &id->device->attrs);
 		hps_cm_limit(&param, &event->param.conn);
-		link->reads &= param.initiator_depth > 0;
+		hps_cm_limited(link, &param);
 		err = rdma_accept(id, &param);
 	}
 	if (err) {

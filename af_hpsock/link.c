@@ -143,3 +143,20 @@ bool hps_link_reads(const struct hps_link *link)
 	return mode == HPSOCK_ZCOPY_PROTECT || mode == HPSOCK_ZCOPY_WAIT ||
 	       (mode == HPSOCK_ZCOPY_AUTO && !hps_reads_lost(link->dev->ibdev));
 }
+
+/**
+ * hps_link_swaps - can words be asked here, as rendezvous.c does?
+ * @link: on a device
+ *
+ * It takes atomics of the device, and RDMA Reads that come to an end.
+ *
+ * Context: any.
+ * Return: true if they can.
+ */
+bool hps_link_swaps(const struct hps_link *link)
+{
+	const struct ib_device *ibdev = link->dev->ibdev;
+
+	return ibdev->attrs.atomic_cap != IB_ATOMIC_NONE && !link->iwarp &&
+	       !hps_reads_lost(ibdev);
+}

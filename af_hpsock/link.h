@@ -15,6 +15,7 @@
 #include "shrink.h"
 
 struct hps_device;
+struct hps_rendezvous;
 struct hps_targets;
 
 /* Messages in flight at most. Their headers take 1 KiB. */
@@ -58,6 +59,10 @@ struct hps_slot {
  * @reads: we do, and have the resources
  * @peer_pads: the peer answers SHRINK
  * @peer_writes: the peer takes SINKAVAIL
+ * @swaps: our device has what words take, as the peer was told
+ * @peer_swaps: so has the peer's
+ * @asks: both, and resources for what we ask
+ * @is_asked: likewise for what the peer asks
  * @tx_size: bytes of the peer's receive buffers, to begin with or from @tx_from on
  * @tx_from: number of the first message that may be that long
  * @tx_resize: which is still to come
@@ -72,6 +77,7 @@ struct hps_slot {
  * @rx_read_total: READDONE sent
  * @lends: there are receives for what is answered to an offer, see hps_target_expect()
  * @targets: memory for what comes next, either way; NULL until it may be shown
+ * @rendezvous: words at which that is asked for; NULL until there may be one
  * @tx_cancel: offers that the peer is asked to give back, see cancel.c
  * @tx_cancelling: it was asked
  * @rx_cancelled: it is to be answered when it asked
@@ -121,6 +127,10 @@ struct hps_link {
 	bool reads;
 	bool peer_pads;
 	bool peer_writes;
+	bool swaps;
+	bool peer_swaps;
+	bool asks;
+	bool is_asked;
 	bool iwarp;
 	bool keys_alone;
 	bool stalled;
@@ -139,6 +149,7 @@ struct hps_link {
 	u32 tx_pads;
 
 	struct hps_targets *targets;
+	struct hps_rendezvous *rendezvous;
 	struct list_head tx_mrs;
 	struct list_head tx_sources;
 	struct list_head tx_read;
@@ -195,5 +206,6 @@ void hps_link_free(struct hps_conn *conn);
 bool hps_link_enter(struct hps_link *link);
 void hps_link_leave(struct hps_link *link);
 bool hps_link_reads(const struct hps_link *link);
+bool hps_link_swaps(const struct hps_link *link);
 
 #endif /* HPS_LINK_H */

@@ -22,7 +22,7 @@
  *                msg_rx.c, receives.c with growth.c and shrink.c, credit.c, device.c,
  *                dma.c, key.c (to memory of programs), source.c (what is offered to the
  *                peer), cancel.c (and taken back), read.c (RDMA Reads), target.c (where
- *                the peer writes)
+ *                the peer writes), rendezvous.c (where it asks for that)
  *   beside them  net.c (a namespace's), mem.c (how much memory), share.c (whose it is),
  *                protect.c (pages of programs), param.c (tunables), sysctl.c (those of a
  *                namespace), proc.c and stats.c (/proc/net)

@@ -21,6 +21,7 @@
 #include "param.h"
 #include "post.h"
 #include "receives.h"
+#include "rendezvous.h"
 #include "source.h"
 #include "target.h"
 
@@ -73,6 +74,13 @@ static struct hps_slot *hps_msg_oldest(struct hps_link *link)
 	return &link->slots[index % HPS_SQ_SIZE];
 }
 
+/* While an answer at a word was awaited nobody could ask for completions. */
+static void hps_msg_ask_after(struct hps_link *link)
+{
+	if (unlikely(link->rendezvous) && !link->reading && !link->conn.shut)
+		hps_msg_ask_soon(link);
+}
+
 static void hps_msg_sent(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct hps_slot *slot = container_of(wc->wr_cqe, struct hps_slot, cqe);
@@ -90,8 +98,8 @@ static void hps_msg_sent(struct ib_cq *cq, struct ib_wc *wc)
 			break;
 		done = hps_msg_oldest(link);
 		link->sq_used--;
-		if (unlikely(link->targets && link->targets->slot == done->index))
-			hps_target_revoked(link);
+		if (unlikely(link->targets))
+			hps_target_completed(link, done->index);
 		/* It has been written, and its key is still to be invalidated. */
 		if (done->buf && done->buf->lent &&
 		    hps_source_completed(link, hps_source(done->buf)))
@@ -103,6 +111,7 @@ static void hps_msg_sent(struct ib_cq *cq, struct ib_wc *wc)
 	} while (done != slot);
 	if (unlikely(!list_empty(&link->tx_read)))
 		hps_source_revoke_all(link);
+	hps_msg_ask_after(link);
 	hps_msg_pad(link);
 	hps_conn_tx_advanced(conn);
 	hps_msg_credit(link);
@@ -253,7 +262,7 @@ static int hps_msg_write(struct hps_link *link, struct hps_source *source)
 	/* As in hps_post_signal(). */
 	if (link->iwarp)
 		wr.wr.send_flags = IB_SEND_SIGNALED;
-	err = hps_post_register(link, &source->key, 0);
+	err = hps_post_register(link, &source->key, 0, 0);
 	if (err)
 		return err;
 	err = hps_post_wr(link, &wr.wr, NULL, 0);
@@ -291,11 +300,13 @@ int hps_msg_offer(struct hps_conn *conn, struct hps_buf *buf)
 	if (link->tx_offers == link->tx_offers_max ||
 	    !hps_msg_may_send(link, write ? 3 : 2))
 		return -EAGAIN;
+	if (!write && hps_rendezvous_ask(link))
+		return -EAGAIN;
 	if (link->keys_alone && !hps_post_alone(link))
 		return -EAGAIN;
 	if (write)
 		return hps_msg_write(link, source);
-	err = hps_post_register(link, &source->key, IB_ACCESS_REMOTE_READ);
+	err = hps_post_register(link, &source->key, IB_ACCESS_REMOTE_READ, 0);
 	if (err)
 		return err;
 	src.addr = cpu_to_be64(source->key.mr->iova);

@@ -132,11 +132,16 @@ static bool hps_msg_rx_written(struct hps_link *link, struct hps_buf *buf)
 static bool hps_msg_rx_sinkavail(struct hps_link *link, struct hps_buf *buf)
 {
 	const struct hps_hdr *hdr = hps_receive_head(buf);
-	const struct hps_sinkavail *sink = hps_receive_payload(buf);
 
 	if (hps_target_offered(link, be16_to_cpu(hdr->urgent),
-			       be64_to_cpu(sink->addr),
-			       be32_to_cpu(sink->rkey), be32_to_cpu(sink->len)))
+			       hps_receive_payload(buf)))
+		hps_msg_violation(link, HPS_STAT_VIOLATION_SINK);
+	return false;
+}
+
+static bool hps_msg_rx_word(struct hps_link *link, struct hps_buf *buf)
+{
+	if (hps_target_word(link, hps_receive_payload(buf)))
 		hps_msg_violation(link, HPS_STAT_VIOLATION_SINK);
 	return false;
 }
@@ -352,6 +357,8 @@ static const struct {
 			      sizeof(struct hps_written) },
 	[HPS_MSG_SINKCANCEL] = { hps_msg_rx_sinkcancel },
 	[HPS_MSG_SINKACK] = { hps_msg_rx_sinkack },
+	[HPS_MSG_WORD]	 = { hps_msg_rx_word, sizeof(struct hps_word),
+			     sizeof(struct hps_word) },
 };
 
 /* Has the peer our last URGENT? False if it claims one that it was not sent. */
@@ -363,7 +370,7 @@ static bool hps_msg_heard(struct hps_link *link, const struct hps_hdr *hdr)
 	return true;
 }
 
-/* Likewise our last SINKAVAIL. */
+/* Likewise our last SINKAVAIL, or WORD. */
 static bool hps_msg_heard_sink(struct hps_link *link, const struct hps_hdr *hdr)
 {
 	struct hps_targets *targets = link->targets;

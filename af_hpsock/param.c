@@ -134,6 +134,13 @@ static HPS_TUNABLE(hps_zcopy_outstanding, zcopy_outstanding, 8, 1, 64, 0644,
 		   "sends that are offered to the peer at a time");
 static HPS_TUNABLE(hps_zcopy_sink, zcopy_sink, 0, 0, 1, 0644,
 		   "1: a reader that waits lets a trusted peer write to its memory");
+static const char * const hps_zcopy_sync_names[] = {
+	[HPSOCK_ZCOPY_SYNC_MSG] = "msg",
+	[HPSOCK_ZCOPY_SYNC_CAS] = "cas",
+};
+
+HPS_CHOICE(hps_zcopy_sync, zcopy_sync, hps_zcopy_sync_names, 0644,
+	   "how such a reader and a sender meet: msg, cas (default msg)");
 HPS_TUNABLE(hps_mem_max_kb, mem_max_kb, 1048576, 1024, 1073741824, 0644,
 	    "receive buffers of all connections together, KiB");
 HPS_TUNABLE(hps_mem_share, mem_share, 50, 1, 100, 0644,
@@ -163,6 +170,7 @@ static const struct hps_range *const hps_tunes[HPS_TUNE_NUM] = {
 	[HPS_TUNE_ZCOPY_THRESHOLD] = &hps_range_zcopy_threshold,
 	[HPS_TUNE_ZCOPY_OUTSTANDING] = &hps_range_zcopy_outstanding,
 	[HPS_TUNE_ZCOPY_SINK]	= &hps_range_zcopy_sink,
+	[HPS_TUNE_ZCOPY_SYNC]	= &hps_range_zcopy_sync,
 };
 
 /**

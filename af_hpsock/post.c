@@ -57,6 +57,24 @@ static bool hps_post_signal(struct hps_link *link, const struct hps_buf *buf,
 	return true;
 }
 
+/* As hps_post_wr(), but it is the caller who knows what an error means. */
+static int hps_post_try(struct hps_link *link, struct ib_send_wr *wr,
+			struct hps_buf *buf, u32 len)
+{
+	struct hps_slot *slot = &link->slots[link->sq_next];
+	int err;
+
+	slot->buf = buf;
+	slot->len = len;
+	wr->wr_cqe = &slot->cqe;
+	err = ib_post_send(link->id->qp, wr, NULL);
+	if (err)
+		return err;
+	link->sq_next = (link->sq_next + 1) % HPS_SQ_SIZE;
+	link->sq_used++;
+	return 0;
+}
+
 /**
  * hps_post_wr - post in the next slot, of which there is one
  * @link: locked
@@ -69,22 +87,15 @@ static bool hps_post_signal(struct hps_link *link, const struct hps_buf *buf,
 int hps_post_wr(struct hps_link *link, struct ib_send_wr *wr,
 		struct hps_buf *buf, u32 len)
 {
-	struct hps_slot *slot = &link->slots[link->sq_next];
 	int err;
 
 	lockdep_assert_held(&link->conn.lock);
-	slot->buf = buf;
-	slot->len = len;
-	wr->wr_cqe = &slot->cqe;
-	err = ib_post_send(link->id->qp, wr, NULL);
+	err = hps_post_try(link, wr, buf, len);
 	if (err) {
 		hps_stat_inc(link->conn.hn, HPS_STAT_WC_ERROR);
 		hps_conn_shut(&link->conn, 0);
-		return err;
 	}
-	link->sq_next = (link->sq_next + 1) % HPS_SQ_SIZE;
-	link->sq_used++;
-	return 0;
+	return err;
 }
 
 /**
@@ -245,28 +256,54 @@ int hps_post_control(struct hps_link *link, const struct hps_outgoing *out)
 	return hps_post_message(link, out);
 }
 
+/* REG_MR of @key */
+static struct ib_reg_wr hps_post_reg(const struct hps_link *link,
+				     const struct hps_key *key, int access,
+				     int flags)
+{
+	return (struct ib_reg_wr){
+		.wr.opcode = IB_WR_REG_MR,
+		.wr.send_flags = link->iwarp || link->keys_alone ?
+				 IB_SEND_SIGNALED : flags,
+		.mr = key->mr,
+		.key = key->mr->rkey,
+		.access = access,
+	};
+}
+
 /**
  * hps_post_register - post REG_MR, which makes a key valid
  * @link: locked, with a free slot
  * @key: made; an error shows in the completion of what is posted behind it
  * @access: IB_ACCESS_*
+ * @flags: IB_SEND_SIGNALED for a completion of its own, or 0
  *
  * Return: as hps_post_message().
  */
 int hps_post_register(struct hps_link *link, const struct hps_key *key,
-		      int access)
+		      int access, int flags)
 {
-	struct ib_reg_wr wr = {
-		.wr.opcode = IB_WR_REG_MR,
-		.mr = key->mr,
-		.key = key->mr->rkey,
-		.access = access,
-	};
+	struct ib_reg_wr wr = hps_post_reg(link, key, access, flags);
 
 	lockdep_assert_held(&link->conn.lock);
-	if (link->iwarp || link->keys_alone)
-		wr.wr.send_flags = IB_SEND_SIGNALED;
 	return hps_post_wr(link, &wr.wr, NULL, 0);
+}
+
+/**
+ * hps_post_register_try - likewise, of a key that the device may refuse to make
+ * @link: locked, with a free slot
+ * @key: made
+ * @access: IB_ACCESS_*
+ *
+ * Return: 0, or what ib_post_send() says; the connection goes on.
+ */
+int hps_post_register_try(struct hps_link *link, const struct hps_key *key,
+			  int access)
+{
+	struct ib_reg_wr wr = hps_post_reg(link, key, access, 0);
+
+	lockdep_assert_held(&link->conn.lock);
+	return hps_post_try(link, &wr.wr, NULL, 0);
 }
 
 /**

@@ -21,6 +21,7 @@ struct hps_head {
 		struct hps_srccancel cancel;	/* in SRCCANCEL */
 		struct hps_cancelack ack;	/* in CANCELACK */
 		struct hps_sinkavail sink;	/* in SINKAVAIL */
+		struct hps_word word;		/* in WORD */
 		struct hps_written written;	/* in WRITTEN */
 	};
 };
@@ -61,7 +62,9 @@ int hps_post_slot(struct hps_link *link, struct ib_send_wr *wr,
 int hps_post_message(struct hps_link *link, const struct hps_outgoing *out);
 int hps_post_control(struct hps_link *link, const struct hps_outgoing *out);
 int hps_post_register(struct hps_link *link, const struct hps_key *key,
-		      int access);
+		      int access, int flags);
+int hps_post_register_try(struct hps_link *link, const struct hps_key *key,
+			  int access);
 int hps_post_invalidate(struct hps_link *link, const struct hps_key *key,
 			struct hps_buf *buf, u32 len);
 bool hps_post_probe(struct hps_link *link);

@@ -45,6 +45,7 @@
 #include "rdma.h"
 #include "read.h"
 #include "receives.h"
+#include "rendezvous.h"
 #include "service.h"
 #include "sock.h"
 #include "source.h"
@@ -115,9 +116,11 @@ static void hps_rdma_teardown(struct work_struct *work)
 		 */
 		hps_source_put_keys(link);
 		hps_target_put_key(link);
+		hps_rendezvous_put_key(link);
 		hps_key_destroy(link);
 		hps_source_end(link);
 		hps_target_end(link);
+		hps_rendezvous_end(link);
 		rdma_destroy_qp(link->id);
 	}
 	if (link->id) {

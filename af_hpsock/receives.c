@@ -9,7 +9,7 @@
  *   receives posted = credits granted or about to be + HPS_CTRL_SLOTS
  *
  * and as many more, once something was lent, as READDONE may come, one for CANCELACK and
- * three for SINKAVAIL, SINKCANCEL and SINKACK.
+ * three for SINKAVAIL (or WORD), SINKCANCEL and SINKACK.
  *
  * Receives are used in the order they were posted, and messages are numbered. So
  * message n goes into receive n, and the peer can be told "from n on they have

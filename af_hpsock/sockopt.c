@@ -280,6 +280,8 @@ static const struct hps_opt hps_opts[] = {
 	  HPS_TUNE_ZCOPY_OUTSTANDING },
 	{ SOL_HPSOCK, HPSOCK_ZCOPY_SINK, HPS_WORKS, &hps_own_live,
 	  HPS_TUNE_ZCOPY_SINK },
+	{ SOL_HPSOCK, HPSOCK_ZCOPY_SYNC, HPS_WORKS, &hps_own_tune,
+	  HPS_TUNE_ZCOPY_SYNC },
 	{ SOL_HPSOCK, HPSOCK_ZEROCOPY, HPS_WORKS, &hps_own_zerocopy },
 	{ SOL_HPSOCK, HPSOCK_SPLIT, HPS_WORKS, &hps_own_split },
 	{ SOL_HPSOCK, HPSOCK_INFO, HPS_GET, &hps_own_info },

@@ -19,11 +19,14 @@
  * SINKACK says that the peer has heard of that. A key that was not invalidated by WRITTEN
  * is by us (LOCAL_INV), before the reader goes on.
  *
+ * With zcopy_sync=cas there is no SINKAVAIL; instead the peer looks at a word of ours, which
+ * is set when REG_MR has completed (rendezvous.c). All else is the same.
+ *
  * One at a time is shown, and the next only when the peer was heard to have this one
- * (HPS_FLAG_SINK, modulo 2), so that SINKAVAIL and SINKCANCEL take one receive each.
- * A peer has these from the first time on that it has lent something, and none is shown
- * before; we have one for SINKACK before we show any. Documentation/formal/target.pml has
- * it proved.
+ * (HPS_FLAG_SINK, modulo 2), so that SINKAVAIL and SINKCANCEL take one receive each; WORD,
+ * which tells of our word, is counted as the first. A peer has these from the first time on
+ * that it has lent something, and none is shown before; we have one for SINKACK before we
+ * show any. Documentation/formal/target.pml has it proved.
  *
  * Between records there is no such thing: the head of a record comes before its bytes, so
  * that these are never what comes next.
@@ -42,6 +45,7 @@
 #include "net.h"
 #include "post.h"
 #include "receives.h"
+#include "rendezvous.h"
 #include "target.h"
 #include "work.h"
 
@@ -59,6 +63,7 @@ static int hps_target_alloc(struct hps_link *link)
 	if (!targets)
 		return -ENOMEM;
 	targets->slot = HPS_SQ_SIZE;
+	targets->reg_slot = HPS_SQ_SIZE;
 	hps_mem_add(targets);
 	spin_lock_bh(&link->conn.lock);
 	link->targets = targets;
@@ -71,7 +76,7 @@ static int hps_target_alloc(struct hps_link *link)
  * @link: entered, its socket locked
  *
  * That is receives for all that may then come without a credit: a READDONE for each offer,
- * CANCELACK, SINKAVAIL and SINKCANCEL.
+ * CANCELACK, SINKAVAIL or WORD, and SINKCANCEL; and what it takes to ask at a word.
  *
  * Context: process, may sleep.
  * Return: 0, -ENOMEM, or as hps_receives_extra().
@@ -83,7 +88,7 @@ int hps_target_expect(struct hps_link *link)
 
 	if (likely(link->lends))
 		return 0;
-	err = hps_target_alloc(link);
+	err = hps_target_alloc(link) ?: hps_rendezvous_expect(link);
 	if (err)
 		return err;
 	err = hps_receives_extra(link, conn->sk, link->tx_offers_max + 1 +
@@ -99,7 +104,7 @@ int hps_target_expect(struct hps_link *link)
 /* What has to be there before anything is shown. */
 static int hps_target_prepare(struct hps_link *link)
 {
-	int err = hps_target_alloc(link);
+	int err = hps_target_alloc(link) ?: hps_rendezvous_prepare(link);
 
 	if (err || likely(link->targets->answer))
 		return err;
@@ -135,35 +140,96 @@ static void hps_target_free(struct hps_link *link)
 	hps_target_give_back(link);
 }
 
-/* Tell the peer of it, if the device can make a key now. */
-static void hps_target_tell(struct hps_link *link)
+/* What the peer has to know of it to write there. */
+static void hps_target_describe(struct hps_link *link, struct hps_sinkavail *sink)
+{
+	const struct hps_targets *targets = link->targets;
+	const struct ib_mr *mr = targets->key.mr;
+
+	sink->addr = cpu_to_be64(mr->iova);
+	sink->rkey = cpu_to_be32(mr->rkey);
+	sink->len = cpu_to_be32(targets->len);
+}
+
+/* Post a SINKAVAIL, or WORD, of which the peer says that it came. Returns as hps_post_message(). */
+static int hps_target_announce(struct hps_link *link, const struct hps_outgoing *out)
 {
 	struct hps_targets *targets = link->targets;
-	struct ib_mr *mr = targets->key.mr;
-	struct hps_sinkavail sink = {
-		.addr = cpu_to_be64(mr->iova), .rkey = cpu_to_be32(mr->rkey),
-		.len = cpu_to_be32(targets->len),
-	};
+	int err = hps_post_message(link, out);
+
+	if (err)
+		return err;
+	targets->told = !targets->told;
+	targets->waits = true;
+	return 0;
+}
+
+/* Is there room for a key and a message, and does the device make a key now? */
+static bool hps_target_may_register(struct hps_link *link)
+{
+	return hps_post_slots_free(link) >= HPS_CTRL_SLOTS + 2 &&
+	       (!link->keys_alone || hps_post_alone(link));
+}
+
+/*
+ * Make a key for it. It is valid then, or will be, whether the peer hears of it or not.
+ * Returns as hps_post_register(), or -EAGAIN if the device cannot make one now.
+ */
+static int hps_target_register(struct hps_link *link, int flags)
+{
+	struct hps_targets *targets = link->targets;
 	int err;
 
-	if (hps_post_slots_free(link) < HPS_CTRL_SLOTS + 2 ||
-	    (link->keys_alone && !hps_post_alone(link)))
+	if (!hps_target_may_register(link))
+		return -EAGAIN;
+	err = hps_post_register(link, &targets->key, IB_ACCESS_LOCAL_WRITE |
+				IB_ACCESS_REMOTE_WRITE, flags);
+	if (!err)
+		WRITE_ONCE(targets->state, HPS_TARGET_SHOWN);
+	return err;
+}
+
+/* The peer is to know our word. Returns as hps_target_register(). */
+static int hps_target_tell_word(struct hps_link *link)
+{
+	struct hps_word word;
+
+	if (likely(link->rendezvous->told))
+		return 0;
+	if (!hps_target_may_register(link) || !hps_rendezvous_reach(link, &word))
+		return -EAGAIN;
+	return hps_target_announce(link, &(struct hps_outgoing){
+		.type = HPS_MSG_WORD, .payload = &word, .size = sizeof(word),
+	});
+}
+
+/* By our word, once there is a key. */
+static void hps_target_tell_by_word(struct hps_link *link)
+{
+	u32 slot;
+
+	if (hps_target_tell_word(link))
 		return;
-	err = hps_post_register(link, &targets->key,
-				IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
-	if (err)
+	slot = link->sq_next;
+	if (!hps_target_register(link, IB_SEND_SIGNALED))
+		link->targets->reg_slot = slot;
+}
+
+/* By SINKAVAIL. */
+static void hps_target_tell(struct hps_link *link)
+{
+	struct hps_sinkavail sink;
+	int err;
+
+	if (hps_target_register(link, 0))
 		return;
-	/* The key is valid, whether the peer hears of it or not. */
-	WRITE_ONCE(targets->state, HPS_TARGET_SHOWN);
-	err = hps_post_message(link, &(struct hps_outgoing){
+	hps_target_describe(link, &sink);
+	err = hps_target_announce(link, &(struct hps_outgoing){
 		.type = HPS_MSG_SINKAVAIL, .payload = &sink, .size = sizeof(sink),
 		.at = link->credit.rx_used,
 	});
-	if (err)
-		return;
-	targets->told = !targets->told;
-	targets->waits = true;
-	hps_stat_inc(link->conn.hn, HPS_STAT_SINK_SHOWN);
+	if (!err)
+		hps_stat_inc(link->conn.hn, HPS_STAT_SINK_SHOWN);
 }
 
 /* The peer does not write any more, or never could have. */
@@ -196,7 +262,9 @@ void hps_target_push(struct hps_link *link)
 	lockdep_assert_held(&link->conn.lock);
 	if (link->conn.shut)
 		return;
-	if (targets->state == HPS_TARGET_QUEUED)
+	if (targets->state == HPS_TARGET_QUEUED && hps_rendezvous_used(link))
+		hps_target_tell_by_word(link);
+	if (targets->state == HPS_TARGET_QUEUED && !hps_rendezvous_used(link))
 		hps_target_tell(link);
 	if (targets->cancel && !hps_target_plain(link, HPS_MSG_SINKCANCEL)) {
 		targets->cancel = false;
@@ -233,7 +301,8 @@ bool hps_target_show(struct hps_conn *conn, const struct hps_pages *mem)
 	targets = link->targets;
 	shown = !conn->shut && targets->state == HPS_TARGET_NONE &&
 		!targets->waits && !targets->cancelling && !conn->fin_rcvd &&
-		!conn->rx_cancel && list_empty(&conn->rxq);
+		!conn->rx_cancel && list_empty(&conn->rxq) &&
+		!hps_rendezvous_spent(link);
 	if (shown) {
 		targets->key = key;
 		targets->len = mem->len;
@@ -282,7 +351,9 @@ u32 hps_target_withdraw(struct hps_conn *conn)
 	u32 written;
 
 	spin_lock_bh(&conn->lock);
-	if (targets->state == HPS_TARGET_QUEUED)
+	/* The peer knows nothing of it yet. */
+	if (targets->state == HPS_TARGET_QUEUED ||
+	    targets->reg_slot != HPS_SQ_SIZE)
 		hps_target_over(link);
 	targets->cancel = targets->state == HPS_TARGET_SHOWN;
 	hps_target_push(link);
@@ -320,6 +391,7 @@ void hps_target_over(struct hps_link *link)
 		hps_target_free(link);
 	} else if (targets->state == HPS_TARGET_SHOWN) {
 		targets->cancel = false;
+		hps_rendezvous_hide(link);
 		hps_target_set(link, HPS_TARGET_OVER);
 		hps_target_push(link);
 	}
@@ -337,10 +409,11 @@ int hps_target_written(struct hps_link *link, u32 len)
 	struct hps_targets *targets = link->targets;
 
 	lockdep_assert_held(&link->conn.lock);
-	if (!targets || targets->state != HPS_TARGET_SHOWN || !len ||
-	    len > targets->len)
+	if (!targets || targets->state != HPS_TARGET_SHOWN ||
+	    targets->reg_slot != HPS_SQ_SIZE || !len || len > targets->len)
 		return -EPROTO;
 	targets->written = len;
+	hps_rendezvous_hide(link);
 	/* One that keeps to the protocol has invalidated the key by the same message. */
 	if (link->rx_revoked == targets->key.mr->rkey)
 		hps_target_free(link);
@@ -367,15 +440,25 @@ int hps_target_acked(struct hps_link *link)
 	return 0;
 }
 
-/**
- * hps_target_revoked - LOCAL_INV has completed
- * @link: locked
- */
-void hps_target_revoked(struct hps_link *link)
+/* LOCAL_INV has completed. */
+static void hps_target_revoked(struct hps_link *link)
 {
-	lockdep_assert_held(&link->conn.lock);
 	link->targets->slot = HPS_SQ_SIZE;
 	hps_target_free(link);
+}
+
+/* REG_MR has: the peer may look at our word, if the reader still waits. */
+static void hps_target_registered(struct hps_link *link)
+{
+	struct hps_targets *targets = link->targets;
+	struct hps_sinkavail sink;
+
+	targets->reg_slot = HPS_SQ_SIZE;
+	if (link->conn.shut || targets->state != HPS_TARGET_SHOWN)
+		return;
+	hps_target_describe(link, &sink);
+	hps_rendezvous_show(link, &sink);
+	hps_stat_inc(link->conn.hn, HPS_STAT_SINK_SHOWN);
 }
 
 /**
@@ -411,34 +494,97 @@ void hps_target_end(struct hps_link *link)
 	spin_unlock_bh(&link->conn.lock);
 }
 
+/* SINKAVAIL or WORD came: one at a time, each counted before the next. */
+static int hps_target_count(struct hps_link *link)
+{
+	struct hps_targets *targets = link->targets;
+
+	if (!link->lends || link->conn.records ||
+	    targets->seen != targets->seen_told || targets->ack ||
+	    targets->peer_len)
+		return -EPROTO;
+	targets->seen = !targets->seen;
+	return 0;
+}
+
+/* The peer waits for what we send next. Returns 0, or -EPROTO if there is no such memory. */
+static int hps_target_take(struct hps_link *link, const struct hps_sinkavail *sink)
+{
+	struct hps_targets *targets = link->targets;
+	u64 addr = be64_to_cpu(sink->addr);
+	u32 len = be32_to_cpu(sink->len);
+
+	if (!len || len > HPS_SOURCE_MAX || addr + len < addr)
+		return -EPROTO;
+	targets->peer_addr = addr;
+	targets->peer_rkey = be32_to_cpu(sink->rkey);
+	targets->peer_len = len;
+	return 0;
+}
+
+/* The peer's word was asked. */
+static void hps_target_answered(struct hps_link *link)
+{
+	struct hps_sinkavail sink;
+
+	if (!hps_rendezvous_answered(link, &sink) || !hps_target_take(link, &sink))
+		return;
+	hps_stat_inc(link->conn.hn, HPS_STAT_VIOLATION_SINK);
+	hps_conn_shut(&link->conn, EPROTO);
+}
+
+/**
+ * hps_target_completed - was it one of these requests that has completed?
+ * @link: locked, with targets
+ * @slot: of the send queue, in which it was
+ */
+void hps_target_completed(struct hps_link *link, u32 slot)
+{
+	lockdep_assert_held(&link->conn.lock);
+	if (link->targets->slot == slot)
+		hps_target_revoked(link);
+	else if (link->targets->reg_slot == slot)
+		hps_target_registered(link);
+	else if (hps_rendezvous_awaits(link, slot))
+		hps_target_answered(link);
+}
+
 /**
  * hps_target_offered - SINKAVAIL came in
  * @link: locked
  * @at: how many messages that cost a credit the peer had received, modulo 2^16
- * @addr: where it waits for the next bytes
- * @rkey: the key for that
- * @len: for how many
+ * @sink: where it waits for the next bytes
  *
  * Return: 0, or -EPROTO if the peer may not do so, or not yet.
  */
-int hps_target_offered(struct hps_link *link, u16 at, u64 addr, u32 rkey,
-		       u32 len)
+int hps_target_offered(struct hps_link *link, u16 at,
+		       const struct hps_sinkavail *sink)
 {
 	struct hps_targets *targets = link->targets;
 
 	lockdep_assert_held(&link->conn.lock);
-	if (!link->lends || link->conn.records ||
-	    targets->seen != targets->seen_told || targets->ack ||
-	    targets->peer_len || !len ||
-	    len > HPS_SOURCE_MAX || addr + len < addr)
+	if (hps_target_count(link) || hps_target_take(link, sink))
 		return -EPROTO;
-	targets->seen = !targets->seen;
 	targets->peer_shows = true;
-	targets->peer_addr = addr;
-	targets->peer_rkey = rkey;
 	/* Void if something of the stream is under way that it had not received. */
-	targets->peer_len = (u16)link->credit.tx_used == at ? len : 0;
+	if ((u16)link->credit.tx_used != at)
+		targets->peer_len = 0;
 	return 0;
+}
+
+/**
+ * hps_target_word - WORD came in
+ * @link: locked
+ * @word: where the peer's is
+ *
+ * Return: 0, or -EPROTO if the peer may not do so, or not yet.
+ */
+int hps_target_word(struct hps_link *link, const struct hps_word *word)
+{
+	lockdep_assert_held(&link->conn.lock);
+	return hps_target_count(link) ?:
+	       hps_rendezvous_told(link, be64_to_cpu(word->addr),
+				   be32_to_cpu(word->rkey));
 }
 
 /**
@@ -452,9 +598,11 @@ int hps_target_taken_back(struct hps_link *link)
 	struct hps_targets *targets = link->targets;
 
 	lockdep_assert_held(&link->conn.lock);
-	/* One at a time, and not before the first SINKAVAIL. */
-	if (!targets || targets->ack || !targets->peer_shows)
+	/* One at a time, and not before the first SINKAVAIL or WORD. */
+	if (!targets || targets->ack ||
+	    (!targets->peer_shows && !hps_rendezvous_known(link)))
 		return -EPROTO;
+	hps_rendezvous_recalled(link);
 	targets->peer_shows = false;
 	targets->peer_len = 0;
 	targets->ack = true;

@@ -28,6 +28,7 @@
 #define HPS_FEATURE_READ	0x01	/* it reads what SRCAVAIL offers */
 #define HPS_FEATURE_SHRINK	0x02	/* it answers SHRINK */
 #define HPS_FEATURE_WRITE	0x04	/* it writes to what SINKAVAIL shows */
+#define HPS_FEATURE_SWAP	0x08	/* its device swaps words, there and here */
 
 /**
  * struct hps_hello - private data of the CM REQ and of the CM REP
@@ -99,12 +100,13 @@ enum hps_msg_type {
 	HPS_MSG_WRITTEN = 14,	/* bytes of the stream that are there: struct hps_written */
 	HPS_MSG_SINKCANCEL = 15, /* it is not to be written to */
 	HPS_MSG_SINKACK = 16,	/* answers SINKCANCEL */
+	HPS_MSG_WORD	= 17,	/* where readers wait: struct hps_word */
 };
 
 /* Bits of hps_hdr.flags; a receiver ignores those that it does not know. */
 #define HPS_FLAG_URGENT	0x01	/* in DATA: one of the bytes is urgent */
 #define HPS_FLAG_HEARD	0x02	/* an odd number of URGENT was received */
-#define HPS_FLAG_SINK	0x04	/* an odd number of SINKAVAIL was received */
+#define HPS_FLAG_SINK	0x04	/* an odd number of SINKAVAIL and WORD was received */
 
 /**
  * struct hps_hdr - the head of every message
@@ -216,9 +218,38 @@ struct hps_sinkavail {
 };
 
 /**
+ * struct hps_word - payload of WORD, once on a connection: from now on there may be found what
+ *	SINKAVAIL would say
+ * @addr: of a &struct hps_shown, a multiple of 8
+ * @rkey: with this key, which is good for it alone, for atomics and RDMA Read, until the
+ *	connection ends
+ * @pad: zero
+ */
+struct hps_word {
+	__be64	addr;
+	__be32	rkey;
+	__be32	pad;
+};
+
+/* Set in hps_shown.word while a reader waits. */
+#define HPS_WORD_WAITS	0x100000000ULL
+
+/**
+ * struct hps_shown - memory that one end changes, and the other swaps and reads
+ * @word: HPS_WORD_WAITS and the number of messages that cost a credit received before what
+ *	the reader waits for, modulo 2^32; or 0, which is what the sender swaps it for.
+ *	In the byte order of atomics, which is that of the host
+ * @sink: where it waits, while the word says so
+ */
+struct hps_shown {
+	__u64	word;
+	struct hps_sinkavail sink;
+};
+
+/**
  * struct hps_written - payload of WRITTEN, which stands in the stream for bytes that were
- *	written where SINKAVAIL said, costs a credit as DATA does and is sent so that it
- *	invalidates the key there (Send with Invalidate), or, as on iWARP, not
+ *	written where SINKAVAIL, or the word, said, costs a credit as DATA does and is sent
+ *	so that it invalidates the key there (Send with Invalidate), or, as on iWARP, not
  * @len: how many bytes, from the first one on
  */
 struct hps_written {

@@ -5,6 +5,7 @@
 
 #define SEND_SLOT (PEER_RECVS * PEER_SLOT)
 #define SHARED (SEND_SLOT + PEER_SLOT)
+#define WORD (SHARED + PEER_SHARED)
 
 /*
  * A neighbour that answers within the call that asks it is noticed only when
@@ -121,7 +122,7 @@ static int make_qp(struct peer *peer)
 
 	peer->slot = -1;
 	peer->pd = ibv_alloc_pd(peer->id->verbs);
-	peer->mem = calloc(1, SHARED + PEER_SHARED);
+	peer->mem = calloc(1, WORD + sizeof(struct hps_shown));
 	peer->send_cq = ibv_create_cq(peer->id->verbs, 16, NULL, NULL, 0);
 	peer->recv_cq = ibv_create_cq(peer->id->verbs, PEER_RECVS, NULL, NULL, 0);
 	if (!peer->pd || !peer->mem || !peer->send_cq || !peer->recv_cq)
@@ -138,11 +139,13 @@ static int make_qp(struct peer *peer)
 	return 0;
 }
 
-static void conn_param(struct rdma_conn_param *param, const void *data, size_t len)
+static void conn_param(const struct peer *peer, struct rdma_conn_param *param,
+		       const void *data, size_t len)
 {
 	*param = (struct rdma_conn_param){
 		.private_data = data, .private_data_len = len,
-		.responder_resources = 4, .initiator_depth = 4,
+		.responder_resources = peer->shallow == PEER_NOT_ASKED ? 0 : 4,
+		.initiator_depth = peer->shallow == PEER_ASKS_NOT ? 0 : 4,
 		.retry_count = 7, .rnr_retry_count = 6,
 	};
 }
@@ -185,7 +188,7 @@ int peer_connect(struct peer *peer, struct hps_addr from, struct hps_addr to,
 
 	if (resolve(peer, from, to) || make_qp(peer))
 		return -1;
-	conn_param(&param, hello, len);
+	conn_param(peer, &param, hello, len);
 	if (rdma_connect(peer->id, &param) || next_event(peer, &event, data, &n))
 		return -1;
 	if (event.event == RDMA_CM_EVENT_ESTABLISHED) {
@@ -235,7 +238,7 @@ int peer_dial_half(struct peer *peer, const struct hps *t, const struct hps_addr
 	peer_hello(peer, 40000, hps_port(at));
 	if (resolve(peer, t->a, peer_service_at(*at)))
 		return -1;
-	conn_param(&param, &peer->hello, sizeof(peer->hello));
+	conn_param(peer, &param, &peer->hello, sizeof(peer->hello));
 	param.qp_num = 0x4711;
 	if (rdma_connect(peer->id, &param))
 		return -1;
@@ -275,7 +278,7 @@ int peer_accept(struct peer *peer, const void *hello, size_t len)
 
 	if (make_qp(peer))
 		return -1;
-	conn_param(&param, hello, len);
+	conn_param(peer, &param, hello, len);
 	begin(peer);
 	return rdma_accept(peer->id, &param);
 }
@@ -482,6 +485,67 @@ int peer_show(struct peer *peer, uint32_t len)
 	return rkey ? peer_sinkavail(peer, (uintptr_t)peer_shared(peer), rkey, len) : -1;
 }
 
+/* At @addr is our word, once on a connection. */
+int peer_word_at(struct peer *peer, uint64_t addr, uint32_t rkey)
+{
+	struct hps_word word = { .addr = htobe64(addr), .rkey = htonl(rkey) };
+
+	peer->sinks = !peer->sinks;
+	return peer_send(peer, HPS_MSG_WORD, &word, sizeof(word));
+}
+
+/* There is one. */
+int peer_word(struct peer *peer)
+{
+	if (!peer->word)
+		peer->word = ibv_reg_mr(peer->pd, peer->mem + WORD, sizeof(struct hps_shown),
+					IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+					IBV_ACCESS_REMOTE_ATOMIC);
+	return peer->word ? peer_word_at(peer, (uintptr_t)peer->mem + WORD, peer->word->rkey) : -1;
+}
+
+struct hps_shown *peer_shown(struct peer *peer)
+{
+	return (void *)(peer->mem + WORD);
+}
+
+/* What comes next may be written to the first @len bytes that are shared. */
+int peer_waits(struct peer *peer, uint32_t len)
+{
+	struct hps_shown *shown = peer_shown(peer);
+	uint32_t rkey = peer_share(peer);
+
+	shown->sink = (struct hps_sinkavail){
+		.addr = htobe64((uintptr_t)peer_shared(peer)), .rkey = htonl(rkey),
+		.len = htonl(len),
+	};
+	__atomic_store_n(&shown->word, HPS_WORD_WAITS | peer->rx_data, __ATOMIC_RELEASE);
+	return rkey ? 0 : -1;
+}
+
+/* If the word there is @from it is zero now. */
+bool peer_swaps(struct peer *peer, uint64_t addr, uint32_t rkey, uint64_t from)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)peer->mem + SEND_SLOT, .length = sizeof(from),
+		.lkey = peer->mr->lkey,
+	};
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_ATOMIC_CMP_AND_SWP, .sg_list = &sge, .num_sge = 1,
+		.wr.atomic = {
+			.remote_addr = addr, .rkey = rkey, .compare_add = from, .swap = 0,
+		},
+	}, *bad;
+	uint64_t was;
+
+	memset(peer->mem + SEND_SLOT, 0, sizeof(was));
+	errno = ibv_post_send(peer->id->qp, &wr, &bad);
+	if (errno || sent(peer))
+		return false;
+	memcpy(&was, peer->mem + SEND_SLOT, sizeof(was));
+	return was == from;
+}
+
 /* RDMA Write of the first @len bytes that are shared; 0 once it is acknowledged. */
 int peer_write(struct peer *peer, uint32_t len, uint64_t addr, uint32_t rkey)
 {
@@ -634,6 +698,9 @@ int peer_receive(struct peer *peer, struct peer_msg *msg, int ms)
 		/* From here on it was heard of. */
 		peer->flags ^= HPS_FLAG_SINK;
 		return msg->len == sizeof(struct hps_sinkavail) ? 0 : -1;
+	} else if (msg->hdr.type == HPS_MSG_WORD) {
+		peer->flags ^= HPS_FLAG_SINK;
+		return msg->len == sizeof(struct hps_word) ? 0 : -1;
 	} else if (msg->hdr.type == HPS_MSG_READDONE) {
 		return msg->len == sizeof(struct hps_readdone) ? 0 : -1;
 	} else if (msg->hdr.type == HPS_MSG_SRCCANCEL) {
@@ -672,6 +739,8 @@ void peer_free(struct peer *peer)
 		rdma_destroy_id(peer->listen_id);
 	if (peer->mr)
 		ibv_dereg_mr(peer->mr);
+	if (peer->word)
+		ibv_dereg_mr(peer->word);
 	if (peer->send_cq)
 		ibv_destroy_cq(peer->send_cq);
 	if (peer->recv_cq)

@@ -22,7 +22,15 @@ struct peer {
 	struct ibv_cq *send_cq, *recv_cq;
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
-	uint8_t *mem;		/* PEER_RECVS receive slots, one to send from, and PEER_SHARED */
+	uint8_t *mem;		/* PEER_RECVS receive slots, one to send from, PEER_SHARED, and
+				 * a struct hps_shown
+				 */
+	struct ibv_mr *word;	/* of that */
+	enum {
+		PEER_DEEP,
+		PEER_ASKS_NOT,	/* no resources for RDMA Reads of ours, nor for atomics */
+		PEER_NOT_ASKED,	/* nor for those of theirs */
+	} shallow;
 	struct ibv_mw *window;	/* of that, as the other end may invalidate its key */
 	struct hps_hello hello;	/* what we said */
 	struct hps_hello theirs;
@@ -80,6 +88,11 @@ int peer_show(struct peer *peer, uint32_t len);
 int peer_sinkavail(struct peer *peer, uint64_t addr, uint32_t rkey, uint32_t len);
 int peer_write(struct peer *peer, uint32_t len, uint64_t addr, uint32_t rkey);
 const uint8_t *peer_read(struct peer *peer, uint32_t len, uint64_t addr, uint32_t rkey);
+int peer_word_at(struct peer *peer, uint64_t addr, uint32_t rkey);
+int peer_word(struct peer *peer);
+struct hps_shown *peer_shown(struct peer *peer);
+int peer_waits(struct peer *peer, uint32_t len);
+bool peer_swaps(struct peer *peer, uint64_t addr, uint32_t rkey, uint64_t from);
 int peer_written(struct peer *peer, uint32_t len);
 int peer_urgent(struct peer *peer, uint32_t ahead);
 uint32_t peer_room(struct peer *peer);

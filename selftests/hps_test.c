@@ -162,6 +162,15 @@ bool hps_siw(void)
 	return dev && !strcmp(dev, "siw");
 }
 
+/*
+ * Does a sender ask at a word whether a reader waits, where it is to? That takes atomics, and
+ * RDMA Reads that come to an end, which those of Soft-RoCE do from 6.10 on.
+ */
+bool hps_swaps(void)
+{
+	return !hps_siw() && hps_kernel() >= 610;
+}
+
 /* Milliseconds after which what should have happened never will. */
 int hps_deadline(void)
 {
@@ -1014,6 +1023,12 @@ void hps_start(struct hps_call *call)
 bool hps_set_zcopy(const char *how)
 {
 	return !hps_put("/sys/module/hpsock/parameters/zcopy", how);
+}
+
+/* Where readers and senders meet: "msg" or "cas". */
+bool hps_set_zcopy_sync(const char *how)
+{
+	return !hps_put("/sys/module/hpsock/parameters/zcopy_sync", how);
 }
 
 /* Start it and wait until it sleeps. */

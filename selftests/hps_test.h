@@ -64,6 +64,8 @@ int hps_slow(void);
 long hps_pins(void);
 int hps_kernel(void);
 bool hps_siw(void);
+bool hps_swaps(void);
+bool hps_set_zcopy_sync(const char *how);
 bool hps_shares_ports(const struct hps *t);
 int hps_deadline(void);
 long hps_number(const char *path, long otherwise);

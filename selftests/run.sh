@@ -122,7 +122,7 @@ run()
 	fi
 	if [ "$name" != "$1" ]; then
 		# The first filter that matches a test case decides.
-		[ "$family" != tcp ] || args=(-V hpsock -V hpsock6)
+		[ "$family" != tcp ] || args=(-V hpsock -V hpsock6 -V hpsock_cas)
 		mapfile -t -O "${#args[@]}" args < <(only "$name" "${1#*:}")
 	fi
 	number=$((number + 1))

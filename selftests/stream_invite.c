@@ -17,7 +17,17 @@ FIXTURE(invite) {
 	uint8_t *out;
 };
 
-HPS_VARIANTS(invite);
+FIXTURE_VARIANT(invite) {
+	bool rdma;
+	int af;
+	bool cas;		/* the sender asks at a word, where that can be */
+};
+
+FIXTURE_VARIANT_ADD(invite, inet) { false, AF_INET, false };
+FIXTURE_VARIANT_ADD(invite, inet6) { false, AF_INET6, false };
+FIXTURE_VARIANT_ADD(invite, hpsock) { true, AF_INET, false };
+FIXTURE_VARIANT_ADD(invite, hpsock6) { true, AF_INET6, false };
+FIXTURE_VARIANT_ADD(invite, hpsock_cas) { true, AF_INET, true };
 
 static _Alignas(4096) uint8_t in[2 * LEN], other[2 * LEN];
 
@@ -74,6 +84,7 @@ FIXTURE_SETUP(invite)
 	hps_init(&self->t, variant->rdma, variant->af);
 	if (self->t.rdma) {
 		ASSERT_TRUE(hps_set_zcopy("protect"));
+		ASSERT_TRUE(hps_set_zcopy_sync(variant->cas ? "cas" : "msg"));
 	}
 	ASSERT_OK(hps_pair(&self->t, &self->c, &self->s));
 	if (self->t.rdma) {
@@ -91,13 +102,19 @@ FIXTURE_SETUP(invite)
 	ASSERT_TRUE(came(self, &call, LEN));
 }
 
-FIXTURE_TEARDOWN(invite) { }
+FIXTURE_TEARDOWN(invite)
+{
+	if (self->t.rdma)
+		hps_set_zcopy_sync("msg");
+}
 
 /* Each time that a reader is there first the peer writes to its memory. */
 TEST_F(invite, written)
 {
 	enum { ROUNDS = 4 };
 	long tx = hps_stat("tx_written"), rx = hps_stat("rx_written"), lent = hps_stat("tx_lent");
+	long asked = hps_stat("sink_asked"), swapped = hps_stat("sink_swapped");
+	int asks = variant->cas && hps_swaps() ? ROUNDS : 0;
 	struct hps_call call;
 	int i;
 
@@ -111,7 +128,33 @@ TEST_F(invite, written)
 		EXPECT_EQ(ROUNDS * LEN, hps_stat("tx_written") - tx);
 		EXPECT_EQ(ROUNDS * LEN, hps_stat("rx_written") - rx);
 		EXPECT_EQ(lent, hps_stat("tx_lent"));
+		EXPECT_EQ(asks, hps_stat("sink_asked") - asked);
+		EXPECT_EQ(asks, hps_stat("sink_swapped") - swapped);
 	}
+}
+
+/* Nobody waits: a sender that asks learns it, and offers. */
+TEST_F(invite, nobody_waits)
+{
+	struct hps_call call = reader(self);
+	long lent, asked, swapped;
+
+	/* Both have the word by then, if they have one. */
+	ASSERT_TRUE(waits_with(&self->t, &call, true));
+	ASSERT_TRUE(goes(self, LEN));
+	ASSERT_TRUE(came(self, &call, LEN));
+	lent = hps_stat("tx_lent");
+	asked = hps_stat("sink_asked");
+	swapped = hps_stat("sink_swapped");
+	hps_fill(self->out, LEN, self->sent, 1);
+	ASSERT_EQ(LEN, send(self->c, self->out, LEN, self->t.rdma ? MSG_ZEROCOPY : 0));
+	self->sent += LEN;
+	if (self->t.rdma) {
+		ASSERT_TRUE(hps_until_stat("tx_lent", lent + LEN));
+		EXPECT_EQ(variant->cas && hps_swaps(), hps_stat("sink_asked") - asked);
+		EXPECT_EQ(swapped, hps_stat("sink_swapped"));
+	}
+	EXPECT_EQ(LEN, hps_pull_at(self->s, self->sent - LEN, LEN, LEN, 1));
 }
 
 /* Fewer bytes than it has room for: it has them, or waits for the rest. */

@@ -75,7 +75,8 @@ TEST_F(wire, well_behaved)
 	EXPECT_GE(HPS_BUF_MAX, ntohl(p->theirs.buf_size));
 	EXPECT_LE(HPS_CTRL_SLOTS, ntohs(p->theirs.ctrl_slots));
 	/* Not of every device is asked to be read from. */
-	EXPECT_EQ(htobe64(HPS_FEATURE_SHRINK | HPS_FEATURE_WRITE),
+	EXPECT_EQ(htobe64(HPS_FEATURE_SHRINK | HPS_FEATURE_WRITE |
+			  (hps_swaps() ? HPS_FEATURE_SWAP : 0)),
 		  p->theirs.features & htobe64(~(uint64_t)HPS_FEATURE_READ));
 
 	s = hps_accept(self->l);
@@ -746,7 +747,7 @@ VIOLATION(type_0, "type")
 
 VIOLATION(type_next, "type")
 {
-	return raw(p, HPS_MSG_SINKACK + 1, 0, p->tx_seq, p->told, 0);
+	return raw(p, HPS_MSG_WORD + 1, 0, p->tx_seq, p->told, 0);
 }
 
 VIOLATION(type_255, "type")
@@ -1406,7 +1407,7 @@ static void shows(struct __test_metadata *_metadata, const struct hps *t, int l,
 		.fn = hps_recv_call, .buf = buf, .len = SHOWN, .arg = MSG_WAITALL,
 	};
 	peer_hello(p, 40000, hps_port(at));
-	p->hello.features = htobe64(HPS_FEATURE_WRITE);
+	p->hello.features = htobe64(HPS_FEATURE_WRITE | (p->shallow ? HPS_FEATURE_SWAP : 0));
 	ASSERT_TRUE(hps_set_zcopy("protect"));
 	ASSERT_OK(peer_dial(p, t, at));
 	ASSERT_TRUE(hps_set_zcopy("auto"));
@@ -1529,35 +1530,42 @@ TEST_F(wire, sink_written_twice)
  * A reader that waits no longer is not given back its memory before we say so, and does not
  * run its handler either.
  */
+static void cancels(struct __test_metadata *_metadata, struct peer *p, struct hps_call *call,
+		    const struct hps_sinkavail *sink, bool written)
+{
+	struct peer_msg msg;
+
+	ASSERT_OK(pthread_kill(call->thread, SIGUSR1));
+	ASSERT_OK(peer_next(p, &msg));
+	ASSERT_EQ(HPS_MSG_SINKCANCEL, msg.hdr.type);
+	EXPECT_TRUE(hps_settle());
+	EXPECT_FALSE(call->done);
+	if (written) {
+		ASSERT_OK(write_there(p, sink, SHOWN));
+		ASSERT_OK(peer_written(p, SHOWN));
+	}
+	ASSERT_OK(peer_send(p, HPS_MSG_SINKACK, NULL, 0));
+	ASSERT_TRUE(hps_done(call));
+	if (written) {
+		EXPECT_EQ(SHOWN, call->ret);
+		EXPECT_EQ(SHOWN, hps_check(buf, SHOWN, SHOWN, 1));
+	} else {
+		EXPECT_EQ(-1, call->ret);
+		EXPECT_EQ(EINTR, call->err);
+	}
+	ASSERT_OK(peer_send(p, HPS_MSG_DATA, peer_shared(p), 1000));
+	EXPECT_EQ(1000, recv(call->fd, buf, SHOWN, 0));
+}
+
 static void sink_cancelled(struct __test_metadata *_metadata, const struct hps *t, int l,
 			   const struct hps_addr *at, struct peer *p, bool written)
 {
 	struct hps_sinkavail sink;
-	struct peer_msg msg;
 	struct hps_call call;
 
 	hps_catch(SIGUSR1, 0);
 	shows(_metadata, t, l, at, p, &call, &sink);
-	ASSERT_OK(pthread_kill(call.thread, SIGUSR1));
-	ASSERT_OK(peer_next(p, &msg));
-	ASSERT_EQ(HPS_MSG_SINKCANCEL, msg.hdr.type);
-	EXPECT_TRUE(hps_settle());
-	EXPECT_FALSE(call.done);
-	if (written) {
-		ASSERT_OK(write_there(p, &sink, SHOWN));
-		ASSERT_OK(peer_written(p, SHOWN));
-	}
-	ASSERT_OK(peer_send(p, HPS_MSG_SINKACK, NULL, 0));
-	ASSERT_TRUE(hps_done(&call));
-	if (written) {
-		EXPECT_EQ(SHOWN, call.ret);
-		EXPECT_EQ(SHOWN, hps_check(buf, SHOWN, SHOWN, 1));
-	} else {
-		EXPECT_EQ(-1, call.ret);
-		EXPECT_EQ(EINTR, call.err);
-	}
-	ASSERT_OK(peer_send(p, HPS_MSG_DATA, peer_shared(p), 1000));
-	EXPECT_EQ(1000, recv(call.fd, buf, SHOWN, 0));
+	cancels(_metadata, p, &call, &sink, written);
 }
 
 TEST_F(wire, sink_cancelled)
@@ -1719,6 +1727,349 @@ TEST_F(wire, sinkavail_wrong)
 	sinkavail_wrong(_metadata, &self->t, self->l, &self->at, -100, 101, 1);
 	/* Before it was heard of */
 	sinkavail_wrong(_metadata, &self->t, self->l, &self->at, 0, 100, 2);
+	still_works(_metadata, &self->t, self->l, &self->at);
+}
+
+/* As shows(), by our asking at the word of a reader. */
+static void shows_word(struct __test_metadata *_metadata, const struct hps *t, int l,
+		       const struct hps_addr *at, struct peer *p, struct hps_call *call,
+		       struct hps_word *word)
+{
+	long before;
+	struct peer_msg msg;
+
+	*call = (struct hps_call){
+		.fn = hps_recv_call, .buf = buf, .len = SHOWN, .arg = MSG_WAITALL,
+	};
+	peer_hello(p, 40000, hps_port(at));
+	p->hello.features = htobe64(HPS_FEATURE_WRITE | HPS_FEATURE_SWAP);
+	ASSERT_OK(hps_set(l, SOL_HPSOCK, HPSOCK_ZCOPY_SYNC, HPSOCK_ZCOPY_SYNC_CAS));
+	ASSERT_TRUE(hps_set_zcopy("protect"));
+	ASSERT_OK(peer_dial(p, t, at));
+	ASSERT_TRUE(hps_set_zcopy("auto"));
+	call->fd = hps_accept(l);
+	ASSERT_OK(call->fd);
+	ASSERT_OK(hps_set(call->fd, SOL_HPSOCK, HPSOCK_ZCOPY_SINK, 1));
+	hps_block(call);
+	hps_fill(peer_shared(p), SHOWN, 0, 1);
+	ASSERT_OK(peer_lend(p, SHOWN));
+	ASSERT_TRUE(hps_done(call));
+	ASSERT_EQ(SHOWN, call->ret);
+	ASSERT_OK(peer_next(p, &msg));
+	ASSERT_EQ(HPS_MSG_READDONE, msg.hdr.type);
+	*call = (struct hps_call){
+		.fn = hps_recv_call, .fd = call->fd, .buf = buf, .len = SHOWN, .arg = MSG_WAITALL,
+	};
+	before = hps_stat("sink_shown");
+	hps_block(call);
+	ASSERT_OK(peer_next(p, &msg));
+	ASSERT_EQ(HPS_MSG_WORD, msg.hdr.type);
+	memcpy(word, msg.data, sizeof(*word));
+	EXPECT_EQ(0, be64toh(word->addr) % 8);
+	ASSERT_TRUE(hps_until_stat("sink_shown", before + 1));
+	hps_fill(peer_shared(p), SHOWN, SHOWN, 1);
+}
+
+/* Does the reader wait for what we send next? It does not wait for anybody else then. */
+static bool asks(struct peer *p, const struct hps_word *word, uint32_t at)
+{
+	return peer_swaps(p, be64toh(word->addr), ntohl(word->rkey), HPS_WORD_WAITS | at);
+}
+
+/* And where? */
+static void asks_where(struct __test_metadata *_metadata, struct peer *p,
+		       const struct hps_word *word, struct hps_sinkavail *sink)
+{
+	const uint8_t *read = peer_read(p, sizeof(*sink), be64toh(word->addr) +
+					offsetof(struct hps_shown, sink), ntohl(word->rkey));
+
+	ASSERT_NE(NULL, read);
+	memcpy(sink, read, sizeof(*sink));
+	EXPECT_EQ(SHOWN, ntohl(sink->len));
+}
+
+TEST_F(wire, word)
+{
+	struct peer *p = &self->peer;
+	struct hps_sinkavail sink;
+	struct hps_word word;
+	struct hps_call call;
+
+	if (!hps_swaps())
+		SKIP(return, "the device has no atomics, or loses RDMA Reads");
+	shows_word(_metadata, &self->t, self->l, &self->at, p, &call, &word);
+	/* It was set for what we send next, and is swapped once. */
+	EXPECT_FALSE(asks(p, &word, p->tx_used - 1));
+	EXPECT_FALSE(asks(p, &word, p->tx_used + 1));
+	EXPECT_TRUE(asks(p, &word, p->tx_used));
+	EXPECT_FALSE(asks(p, &word, p->tx_used));
+	asks_where(_metadata, p, &word, &sink);
+	ASSERT_OK(write_there(p, &sink, SHOWN));
+	EXPECT_FALSE(call.done);
+	ASSERT_OK(peer_written(p, SHOWN));
+	ASSERT_TRUE(hps_done(&call));
+	ASSERT_EQ(SHOWN, call.ret);
+	EXPECT_EQ(SHOWN, hps_check(buf, SHOWN, SHOWN, 1));
+	/* With the key for its memory nothing can be done any more. */
+	memset(buf, 0xee, SHOWN);
+	write_there(p, &sink, SHOWN);
+	EXPECT_TRUE(hps_wait(call.fd, POLLERR) & POLLERR);
+	EXPECT_EQ(0xee, (uint8_t)buf[0]);
+	still_works(_metadata, &self->t, self->l, &self->at);
+}
+
+/* The word can be reached by its key, and what is beside it cannot. */
+TEST_F(wire, word_only)
+{
+	struct peer *p = &self->peer;
+	struct hps_word word;
+	struct hps_call call;
+
+	if (!hps_swaps())
+		SKIP(return, "the device has no atomics, or loses RDMA Reads");
+	shows_word(_metadata, &self->t, self->l, &self->at, p, &call, &word);
+	EXPECT_NE(NULL, peer_read(p, sizeof(struct hps_shown), be64toh(word.addr),
+				  ntohl(word.rkey)));
+	peer_read(p, sizeof(struct hps_shown), be64toh(word.addr) + 1, ntohl(word.rkey));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(-1, call.ret);
+	EXPECT_TRUE(peer_gone(p));
+	still_works(_metadata, &self->t, self->l, &self->at);
+}
+
+/* Nothing can be written to it. */
+TEST_F(wire, word_written)
+{
+	struct peer *p = &self->peer;
+	struct hps_word word;
+	struct hps_call call;
+
+	if (!hps_swaps())
+		SKIP(return, "the device has no atomics, or loses RDMA Reads");
+	shows_word(_metadata, &self->t, self->l, &self->at, p, &call, &word);
+	peer_write(p, sizeof(uint64_t), be64toh(word.addr), ntohl(word.rkey));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(-1, call.ret);
+	EXPECT_TRUE(peer_gone(p));
+	still_works(_metadata, &self->t, self->l, &self->at);
+}
+
+/* What else comes of the stream ends it, though the word was swapped. */
+TEST_F(wire, word_void)
+{
+	long before = hps_stat("violation_sink");
+	struct peer *p = &self->peer;
+	struct hps_word word;
+	struct hps_call call;
+
+	if (!hps_swaps())
+		SKIP(return, "the device has no atomics, or loses RDMA Reads");
+	shows_word(_metadata, &self->t, self->l, &self->at, p, &call, &word);
+	EXPECT_TRUE(asks(p, &word, p->tx_used));
+	ASSERT_OK(peer_send(p, HPS_MSG_DATA, peer_shared(p), 1000));
+	ASSERT_TRUE(hps_until_inq(call.fd, 0));
+	peer_written(p, SHOWN);
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(1000, call.ret);
+	EXPECT_EQ(EPROTO, hps_error(call.fd));
+	EXPECT_EQ(before + 1, hps_stat("violation_sink"));
+}
+
+/* Likewise, asked or not. */
+static void word_cancelled(struct __test_metadata *_metadata, const struct hps *t, int l,
+			   const struct hps_addr *at, struct peer *p, bool swapped)
+{
+	struct hps_sinkavail sink;
+	struct hps_word word;
+	struct hps_call call;
+
+	if (!hps_swaps())
+		SKIP(return, "the device has no atomics, or loses RDMA Reads");
+	hps_catch(SIGUSR1, 0);
+	shows_word(_metadata, t, l, at, p, &call, &word);
+	EXPECT_EQ(swapped, swapped && asks(p, &word, p->tx_used));
+	asks_where(_metadata, p, &word, &sink);
+	cancels(_metadata, p, &call, &sink, swapped);
+}
+
+TEST_F(wire, word_cancelled)
+{
+	word_cancelled(_metadata, &self->t, self->l, &self->at, &self->peer, false);
+}
+
+TEST_F(wire, word_cancelled_late)
+{
+	word_cancelled(_metadata, &self->t, self->l, &self->at, &self->peer, true);
+}
+
+/* We have no resources to ask, so a reader tells us of no word. */
+TEST_F(wire, word_shallow)
+{
+	struct peer *p = &self->peer;
+	struct hps_sinkavail sink;
+	struct hps_call call;
+
+	ASSERT_OK(hps_set(self->l, SOL_HPSOCK, HPSOCK_ZCOPY_SYNC, HPSOCK_ZCOPY_SYNC_CAS));
+	p->shallow = PEER_ASKS_NOT;
+	shows(_metadata, &self->t, self->l, &self->at, p, &call, &sink);
+	ASSERT_OK(write_there(p, &sink, SHOWN));
+	ASSERT_OK(peer_written(p, SHOWN));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(SHOWN, hps_check(buf, SHOWN, SHOWN, 1));
+}
+
+/* The other way round: it asks at ours before it offers something. */
+TEST_F(wire, asked)
+{
+	long asked, swapped;
+	struct peer *p = &self->peer;
+	int s;
+
+	if (!hps_swaps())
+		SKIP(return, "the device has no atomics, or loses RDMA Reads");
+	s = writes(_metadata, &self->t, self->l, &self->at, p);
+	ASSERT_OK(peer_word(p));
+	asked = hps_stat("sink_asked");
+	swapped = hps_stat("sink_swapped");
+	ASSERT_OK(peer_waits(p, PEER_SHARED));
+	EXPECT_EQ(HPS_MSG_WRITTEN, comes_by(_metadata, p, s));
+	EXPECT_EQ(0, peer_shown(p)->word);
+	EXPECT_EQ(asked + 1, hps_stat("sink_asked"));
+	EXPECT_EQ(swapped + 1, hps_stat("sink_swapped"));
+	/* Nobody waits now. */
+	EXPECT_EQ(HPS_MSG_SRCAVAIL, comes_by(_metadata, p, s));
+	EXPECT_EQ(asked + 2, hps_stat("sink_asked"));
+	EXPECT_EQ(swapped + 1, hps_stat("sink_swapped"));
+	/* That was not read, so we do not wait either. */
+	EXPECT_EQ(HPS_MSG_SRCAVAIL, comes_by(_metadata, p, s));
+	EXPECT_EQ(asked + 2, hps_stat("sink_asked"));
+}
+
+/* What was set for another message is not swapped. */
+TEST_F(wire, asked_crossed)
+{
+	struct peer *p = &self->peer;
+	struct peer_msg msg;
+	int s;
+
+	if (!hps_swaps())
+		SKIP(return, "the device has no atomics, or loses RDMA Reads");
+	s = writes(_metadata, &self->t, self->l, &self->at, p);
+	ASSERT_OK(peer_word(p));
+	ASSERT_OK(peer_waits(p, PEER_SHARED));
+	ASSERT_EQ(10, send(s, buf, 10, 0));
+	ASSERT_OK(peer_next(p, &msg));
+	EXPECT_EQ(HPS_MSG_DATA, msg.hdr.type);
+	EXPECT_EQ(HPS_MSG_SRCAVAIL, comes_by(_metadata, p, s));
+	EXPECT_NE(0, peer_shown(p)->word);
+}
+
+/* There is no room for all of it. */
+TEST_F(wire, asked_small)
+{
+	struct peer *p = &self->peer;
+	int s;
+
+	if (!hps_swaps())
+		SKIP(return, "the device has no atomics, or loses RDMA Reads");
+	s = writes(_metadata, &self->t, self->l, &self->at, p);
+	ASSERT_OK(peer_word(p));
+	ASSERT_OK(peer_waits(p, SHOWN - 1));
+	EXPECT_EQ(HPS_MSG_SRCAVAIL, comes_by(_metadata, p, s));
+	EXPECT_EQ(0, peer_shown(p)->word);
+}
+
+/* After SINKCANCEL it is not asked any more for what comes next, whatever the word says. */
+TEST_F(wire, asked_no_more)
+{
+	struct peer *p = &self->peer;
+	struct peer_msg msg;
+	long asked;
+	int s;
+
+	if (!hps_swaps())
+		SKIP(return, "the device has no atomics, or loses RDMA Reads");
+	s = writes(_metadata, &self->t, self->l, &self->at, p);
+	ASSERT_OK(peer_word(p));
+	ASSERT_OK(peer_waits(p, PEER_SHARED));
+	asked = hps_stat("sink_asked");
+	ASSERT_OK(peer_send(p, HPS_MSG_SINKCANCEL, NULL, 0));
+	ASSERT_OK(peer_next(p, &msg));
+	EXPECT_EQ(HPS_MSG_SINKACK, msg.hdr.type);
+	EXPECT_EQ(HPS_MSG_SRCAVAIL, comes_by(_metadata, p, s));
+	EXPECT_EQ(asked, hps_stat("sink_asked"));
+	EXPECT_NE(0, peer_shown(p)->word);
+}
+
+static void asked_wrong(struct __test_metadata *_metadata, const struct hps *t, int l,
+			const struct hps_addr *at, int which)
+{
+	long before = hps_stat("violation_sink");
+	struct peer peer = { 0 };
+	struct hps_shown *shown;
+	int s = writes(_metadata, t, l, at, &peer);
+
+	switch (which) {
+	case 0:
+		peer_word_at(&peer, 4097, 1);
+		break;
+	case 1:
+		peer_word_at(&peer, -8, 1);
+		break;
+	case 2:
+		/* Twice */
+		ASSERT_OK(peer_word(&peer));
+		ASSERT_EQ(10, send(s, buf, 10, 0));
+		peer_word(&peer);
+		break;
+	case 3:
+		/* It has no resources to ask. */
+		peer_free(&peer);
+		close(s);
+		peer.shallow = PEER_NOT_ASKED;
+		s = writes(_metadata, t, l, at, &peer);
+		peer_word(&peer);
+		break;
+	default:
+		/* What is said to be there cannot be. */
+		ASSERT_OK(peer_word(&peer));
+		shown = peer_shown(&peer);
+		ASSERT_OK(peer_waits(&peer, which == 4 ? 0 : HPS_SOURCE_MAX + 1));
+		ASSERT_NE(0, shown->word);
+		ASSERT_EQ(SHOWN, send(s, buf, SHOWN, MSG_ZEROCOPY));
+	}
+	EXPECT_TRUE(hps_wait_exactly(s, POLLHUP) & POLLHUP) TH_LOG("%d", which);
+	EXPECT_EQ(EPROTO, hps_error(s)) TH_LOG("%d", which);
+	EXPECT_EQ(before + 1, hps_stat("violation_sink")) TH_LOG("%d", which);
+	EXPECT_TRUE(peer_gone(&peer));
+	peer_free(&peer);
+	close(s);
+}
+
+TEST_F(wire, asked_wrong)
+{
+	int which;
+
+	if (!hps_swaps())
+		SKIP(return, "the device has no atomics, or loses RDMA Reads");
+	for (which = 0; which < 6; which++)
+		asked_wrong(_metadata, &self->t, self->l, &self->at, which);
+	still_works(_metadata, &self->t, self->l, &self->at);
+}
+
+/* A key that is none ends the connection, and no other. */
+TEST_F(wire, asked_bad_key)
+{
+	struct peer *p = &self->peer;
+	int s;
+
+	if (!hps_swaps())
+		SKIP(return, "the device has no atomics, or loses RDMA Reads");
+	s = writes(_metadata, &self->t, self->l, &self->at, p);
+	ASSERT_OK(peer_word_at(p, 4096, 0x12345678));
+	ASSERT_EQ(SHOWN, send(s, buf, SHOWN, MSG_ZEROCOPY));
+	EXPECT_TRUE(hps_wait_exactly(s, POLLHUP) & POLLHUP);
+	EXPECT_NE(0, hps_error(s));
 	still_works(_metadata, &self->t, self->l, &self->at);
 }
 

@@ -64,6 +64,7 @@
 #define HPSOCK_SPLIT		13
 
 #define HPSOCK_ZCOPY_SINK	14	/* 1: waiting readers let the peer write to their memory */
+#define HPSOCK_ZCOPY_SYNC	15	/* enum hpsock_zcopy_sync */
 
 /* How a send of many bytes goes. */
 enum hpsock_zcopy {
@@ -73,6 +74,12 @@ enum hpsock_zcopy {
 	HPSOCK_ZCOPY_OFF	= 1,	/* nothing is read by the peer where it is */
 	HPSOCK_ZCOPY_PROTECT	= 2,	/* pages are protected until the peer has read them */
 	HPSOCK_ZCOPY_WAIT	= 3,	/* a send waits until the peer has read most of it */
+};
+
+/* How a waiting reader and a sender of many bytes find each other. */
+enum hpsock_zcopy_sync {
+	HPSOCK_ZCOPY_SYNC_MSG	= 0,	/* the reader sends a message */
+	HPSOCK_ZCOPY_SYNC_CAS	= 1,	/* the sender asks, by an atomic Compare and Swap */
 };
 
 /* What carries the bytes of a socket. */
