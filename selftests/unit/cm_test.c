@@ -161,6 +161,28 @@ static void hps_cm_limit__less_of_both(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ours.initiator_depth, 1);
 }
 
+/* Nobody asks at a word, or reads, without resources for that. */
+static void hps_cm_limited__each_way(struct kunit *test)
+{
+	struct fake_link *fake = fake_link(test);
+	struct hps_link *link = fake->link;
+	u32 i;
+
+	for (i = 0; i < 16; i++) {
+		struct rdma_conn_param param = {
+			.initiator_depth = i & 1, .responder_resources = i >> 1 & 1,
+		};
+
+		link->reads = true;
+		link->swaps = i & 4;
+		link->peer_swaps = i & 8;
+		hps_cm_limited(link, &param);
+		KUNIT_EXPECT_EQ(test, link->reads, i & 1);
+		KUNIT_EXPECT_EQ(test, link->asks, (i & 5) == 5);
+		KUNIT_EXPECT_EQ(test, link->is_asked, (i & 10) == 10);
+	}
+}
+
 static void hps_cm_errno__words(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, hps_cm_errno(-ENODEV), -ENETUNREACH);
@@ -292,6 +314,7 @@ static struct kunit_case cm_cases[] = {
 	KUNIT_CASE(hps_cm_check_hello__unknown_bits),
 	KUNIT_CASE(hps_cm_take_hello__all),
 	KUNIT_CASE(hps_cm_limit__less_of_both),
+	KUNIT_CASE(hps_cm_limited__each_way),
 	KUNIT_CASE(hps_cm_errno__words),
 	KUNIT_CASE(hps_cm_fail_connect__another_port),
 	KUNIT_CASE(hps_cm_rejected__reasons),

@@ -18,6 +18,7 @@
 #include "rdma.h"
 #include "receives.h"
 #include "recv.h"
+#include "rendezvous.h"
 #include "sock.h"
 #include "source.h"
 #include "target.h"
@@ -50,6 +51,18 @@ static void fake_note(struct fake_link *fake, struct fake_posted *post,
 		/* The address is for the device, by a key: nothing is there for anybody else. */
 		if (wr->num_sge)
 			post->sge = wr->sg_list[0];
+		break;
+	case IB_WR_RDMA_READ:
+		post->rkey = rdma_wr(wr)->rkey;
+		post->remote = rdma_wr(wr)->remote_addr;
+		post->sge = wr->sg_list[0];
+		break;
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+		post->rkey = atomic_wr(wr)->rkey;
+		post->remote = atomic_wr(wr)->remote_addr;
+		post->compare = atomic_wr(wr)->compare_add;
+		post->swap = atomic_wr(wr)->swap;
+		post->sge = wr->sg_list[0];
 		break;
 	case IB_WR_SEND_WITH_INV:
 	case IB_WR_LOCAL_INV:
@@ -163,6 +176,62 @@ struct hps_buf *fake_lend(struct fake_link *fake, u32 size)
 		hps_lent_put(lent);
 	KUNIT_ASSERT_TRUE(fake->test, queued);
 	return list_last_entry(&conn->txq, struct hps_buf, list);
+}
+
+static const struct hps_pages *fake_pages(struct kunit *test, u32 off, u32 len)
+{
+	struct hps_pages *mem = kunit_kzalloc(test, sizeof(*mem), GFP_KERNEL);
+	u8 *data;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, mem);
+	mem->off = off;
+	mem->len = len;
+	mem->nr = DIV_ROUND_UP(off + len, PAGE_SIZE);
+	data = kunit_kzalloc(test, mem->nr * PAGE_SIZE, GFP_KERNEL);
+	mem->pages = kunit_kcalloc(test, mem->nr, sizeof(*mem->pages), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, data);
+	KUNIT_ASSERT_NOT_NULL(test, mem->pages);
+	for (i = 0; i < mem->nr; i++)
+		mem->pages[i] = virt_to_page(data + i * PAGE_SIZE);
+	return mem;
+}
+
+/**
+ * fake_show - a reader comes, and finds nothing to read
+ * @fake: the connection, with a socket
+ * @off: where in its first page its memory begins
+ * @len: bytes of it
+ *
+ * Return: as hps_target_show().
+ */
+bool fake_show(struct fake_link *fake, u32 off, u32 len)
+{
+	const struct hps_pages *mem = fake_pages(fake->test, off, len);
+	struct hps_conn *conn = &fake->link->conn;
+	bool ret;
+
+	lock_sock(conn->sk);
+	ret = hps_target_show(conn, mem);
+	release_sock(conn->sk);
+	return ret;
+}
+
+/**
+ * fake_expect - it has what it needs to lend something, so that the peer may show memory
+ * @fake: the connection, with a socket
+ *
+ * Return: as hps_target_expect().
+ */
+int fake_expect(struct fake_link *fake)
+{
+	struct sock *sk = fake->link->conn.sk;
+	int ret;
+
+	lock_sock(sk);
+	ret = hps_target_expect(fake->link);
+	release_sock(sk);
+	return ret;
 }
 
 /**
@@ -380,11 +449,13 @@ void fake_link_end(struct fake_link *fake)
 	/* It is drained. */
 	hps_source_put_keys(link);
 	hps_target_put_key(link);
+	hps_rendezvous_put_key(link);
 	KUNIT_EXPECT_EQ_MSG(fake->test, fake->qp.mrs_used, 0, "a key is left");
 	/* The device destroys the keys. */
 	fake->valid = 0;
 	hps_source_end(link);
 	hps_target_end(link);
+	hps_rendezvous_end(link);
 	link->id = NULL;
 	fake->ended = true;
 	link->teardown.func(&link->teardown);

@@ -25,8 +25,10 @@
  * @head: of a send, the header and what follows it
  * @rkey: that it makes valid or invalid, or writes with
  * @access: of REG_MR, what the peer may do
- * @sge: of an RDMA Write, from where
- * @remote: and where to
+ * @sge: of an RDMA Write, from where; of an RDMA Read or an atomic, where to
+ * @remote: and at the peer
+ * @compare: of an atomic, what it is swapped for @swap
+ * @swap: see there
  * @addr: of a receive: where the header goes
  * @payload: where that goes which follows it
  * @room: bytes for that
@@ -41,6 +43,8 @@ struct fake_posted {
 	int access;
 	struct ib_sge sge;
 	u64 remote;
+	u64 compare;
+	u64 swap;
 	void *addr;
 	void *payload;
 	u32 room;
@@ -117,6 +121,8 @@ struct fake_link *fake_link_start(struct kunit *test);
 struct fake_link *fake_link(struct kunit *test);
 struct sock *fake_link_attach(struct fake_link *fake);
 void fake_link_end(struct fake_link *fake);
+bool fake_show(struct fake_link *fake, u32 off, u32 len);
+int fake_expect(struct fake_link *fake);
 struct hps_buf *fake_lend(struct fake_link *fake, u32 size);
 int fake_send(struct fake_link *fake, struct hps_buf *buf, u32 len, int urgent);
 struct hps_hdr *fake_head(struct fake_link *fake, u32 i);

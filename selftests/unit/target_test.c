@@ -6,6 +6,8 @@
  */
 #include <linux/wait_bit.h>
 
+#include <linux/hpsock.h>
+
 #include "unit.h"
 
 /* A peer that never answers is waited for, but not as long as the product does. */
@@ -26,6 +28,7 @@ static unsigned long answer_max = MAX_SCHEDULE_TIMEOUT;
 #include "fake_link.h"
 #include "receives.h"
 #include "record.h"
+#include "rendezvous.h"
 #include "source.h"
 
 /* The memory of a reader: so much, and where it begins in its first page. */
@@ -45,35 +48,10 @@ static unsigned long answer_max = MAX_SCHEDULE_TIMEOUT;
 	KUNIT_EXPECT_EQ(test, (fake)->shut, 1);				\
 } while (0)
 
-static const struct hps_pages *memory(struct kunit *test)
-{
-	struct hps_pages *mem = kunit_kzalloc(test, sizeof(*mem), GFP_KERNEL);
-	u8 *data;
-	u32 i;
-
-	KUNIT_ASSERT_NOT_NULL(test, mem);
-	mem->off = OFF;
-	mem->len = LEN;
-	mem->nr = DIV_ROUND_UP(OFF + LEN, PAGE_SIZE);
-	data = kunit_kzalloc(test, mem->nr * PAGE_SIZE, GFP_KERNEL);
-	mem->pages = kunit_kcalloc(test, mem->nr, sizeof(*mem->pages), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, data);
-	KUNIT_ASSERT_NOT_NULL(test, mem->pages);
-	for (i = 0; i < mem->nr; i++)
-		mem->pages[i] = virt_to_page(data + i * PAGE_SIZE);
-	return mem;
-}
-
 /* A reader comes, and finds nothing to read. */
 static bool show(struct fake_link *fake)
 {
-	struct hps_conn *conn = &fake->link->conn;
-	bool ret;
-
-	lock_sock(conn->sk);
-	ret = hps_target_show(conn, memory(fake->test));
-	release_sock(conn->sk);
-	return ret;
+	return fake_show(fake, OFF, LEN);
 }
 
 /* It has what it needs to show memory. */
@@ -84,18 +62,6 @@ static int prepare(struct fake_link *fake)
 
 	lock_sock(sk);
 	ret = hps_target_prepare(fake->link);
-	release_sock(sk);
-	return ret;
-}
-
-/* It has what it needs to lend something, so that the peer may show memory. */
-static int prepare_lending(struct fake_link *fake)
-{
-	struct sock *sk = fake->link->conn.sk;
-	int ret;
-
-	lock_sock(sk);
-	ret = hps_target_expect(fake->link);
 	release_sock(sk);
 	return ret;
 }
@@ -114,7 +80,7 @@ static struct fake_link *prepared(struct kunit *test)
 	struct fake_link *fake = attached(test);
 
 	KUNIT_ASSERT_EQ(test, prepare(fake), 0);
-	KUNIT_ASSERT_EQ(test, prepare_lending(fake), 0);
+	KUNIT_ASSERT_EQ(test, fake_expect(fake), 0);
 	return fake;
 }
 
@@ -169,6 +135,13 @@ static void sinkavail(struct fake_link *fake, u16 at, u64 addr, u32 len)
 
 	hdr->urgent = cpu_to_be16(at);
 	fake_arrive(fake, sizeof(*hdr) + sizeof(sink));
+}
+
+/* From now on it shows memory by a word. */
+static void by_word(struct fake_link *fake)
+{
+	fake->link->is_asked = true;
+	fake->link->tuning.own[HPS_TUNE_ZCOPY_SYNC] = HPSOCK_ZCOPY_SYNC_CAS;
 }
 
 /**
@@ -227,27 +200,37 @@ static struct reader *withdraw(struct fake_link *fake)
 	return r;
 }
 
-/* It still waits: the peer may reach its memory. */
-static void expect_waiting(struct reader *r)
+/* It still waits: the peer may reach its memory. So many keys are in use. */
+static void expect_waiting_for(struct reader *r, int keys)
 {
 	struct kunit *test = r->fake->test;
 
 	schedule_timeout_uninterruptible(2);
 	KUNIT_EXPECT_FALSE(test, completion_done(&r->done));
-	KUNIT_EXPECT_EQ(test, r->fake->qp.mrs_used, 1);
+	KUNIT_EXPECT_EQ(test, r->fake->qp.mrs_used, keys);
+}
+
+static void expect_waiting(struct reader *r)
+{
+	expect_waiting_for(r, 1);
 }
 
 /* It has its memory again, for which there is no key any more, and so many bytes. */
-static void expect_back(struct reader *r, u32 len)
+static void expect_back_with(struct reader *r, u32 len, int keys)
 {
 	struct fake_link *fake = r->fake;
 	struct kunit *test = fake->test;
 
 	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&r->done, 60 * HZ), 0);
 	KUNIT_EXPECT_EQ(test, r->written, len);
-	KUNIT_EXPECT_EQ(test, fake->qp.mrs_used, 0);
-	KUNIT_EXPECT_EQ(test, fake->valid, 0);
+	KUNIT_EXPECT_EQ(test, fake->qp.mrs_used, keys);
+	KUNIT_EXPECT_EQ(test, hweight32(fake->valid), keys);
 	KUNIT_EXPECT_EQ(test, fake->link->targets->state, HPS_TARGET_NONE);
+}
+
+static void expect_back(struct reader *r, u32 len)
+{
+	expect_back_with(r, len, 0);
 }
 
 /* The next reader may show what it has. */
@@ -319,11 +302,11 @@ static void hps_target_expect__once(struct kunit *test)
 	struct hps_link *link = fake->link;
 	u32 n = fake->nr_receives;
 
-	KUNIT_EXPECT_EQ(test, prepare_lending(fake), 0);
+	KUNIT_EXPECT_EQ(test, fake_expect(fake), 0);
 	KUNIT_EXPECT_TRUE(test, link->lends);
 	KUNIT_EXPECT_EQ(test, fake->nr_receives, n + link->tx_offers_max + 1 + 2);
 	FAKE_EXPECT_POSTED(test, fake);
-	KUNIT_EXPECT_EQ(test, prepare_lending(fake), 0);
+	KUNIT_EXPECT_EQ(test, fake_expect(fake), 0);
 	FAKE_EXPECT_POSTED(test, fake);
 	/* That for SINKACK is another. */
 	KUNIT_EXPECT_EQ(test, prepare(fake), 0);
@@ -339,16 +322,16 @@ static void hps_target_expect__fails(struct kunit *test)
 	u32 n = fake->nr_receives;
 
 	mock_fail(MOCK_ALLOC, BIT(0));
-	KUNIT_EXPECT_EQ(test, prepare_lending(fake), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, fake_expect(fake), -ENOMEM);
 	mock_fail(MOCK_ALLOC, BIT(4));
-	KUNIT_EXPECT_EQ(test, prepare_lending(fake), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, fake_expect(fake), -ENOMEM);
 	link->conn.shut = true;
-	KUNIT_EXPECT_EQ(test, prepare_lending(fake), -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, fake_expect(fake), -ECONNRESET);
 	link->conn.shut = false;
 	KUNIT_EXPECT_FALSE(test, link->lends);
 	KUNIT_EXPECT_EQ(test, fake->nr_receives, n);
 	FAKE_EXPECT_POSTED(test, fake);
-	KUNIT_EXPECT_EQ(test, prepare_lending(fake), 0);
+	KUNIT_EXPECT_EQ(test, fake_expect(fake), 0);
 	KUNIT_EXPECT_TRUE(test, link->lends);
 	FAKE_EXPECT_POSTED(test, fake);
 }
@@ -400,6 +383,104 @@ static void hps_target_tell__many_before(struct kunit *test)
 	credit->rx_ready += 0x30007;
 	KUNIT_EXPECT_TRUE(test, show(fake));
 	KUNIT_EXPECT_EQ(test, be16_to_cpu(fake_head(fake, 1)->urgent), 7);
+}
+
+/* The word is told of once, and set when the key is valid. */
+static void hps_target_tell_by_word__key_first(struct kunit *test)
+{
+	struct fake_link *fake = attached(test);
+	struct hps_link *link = fake->link;
+	u64 before = fake_counter(fake, HPS_STAT_SINK_SHOWN);
+	const struct hps_shown *memory;
+	int i;
+
+	by_word(fake);
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_TRUE(test, show(fake));
+		KUNIT_ASSERT_EQ(test, fake->nr_sends, i ? 1 : 3);
+		if (!i) {
+			KUNIT_EXPECT_EQ(test, fake->sends[0].access, IB_ACCESS_LOCAL_WRITE |
+					IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC);
+			KUNIT_EXPECT_EQ(test, fake_head(fake, 1)->type, HPS_MSG_WORD);
+			/* Behind it the other end may send SINKCANCEL at most. */
+			KUNIT_EXPECT_TRUE(test, link->targets->waits);
+			fake_sent(fake, IB_WC_SUCCESS);
+		}
+		memory = link->rendezvous->memory;
+		KUNIT_EXPECT_EQ(test, fake->sends[0].opcode, IB_WR_REG_MR);
+		KUNIT_EXPECT_TRUE(test, fake->sends[0].signaled);
+		KUNIT_EXPECT_EQ(test, memory->word, 0);
+		KUNIT_EXPECT_EQ(test, fake_counter(fake, HPS_STAT_SINK_SHOWN), before + i);
+		fake_sent(fake, IB_WC_SUCCESS);
+		KUNIT_EXPECT_EQ(test, memory->word, HPS_WORD_WAITS + i);
+		KUNIT_EXPECT_EQ(test, be32_to_cpu(memory->sink.rkey), rkey(fake));
+		KUNIT_EXPECT_EQ(test, be32_to_cpu(memory->sink.len), LEN);
+		KUNIT_EXPECT_EQ(test, be64_to_cpu(memory->sink.addr),
+				link->targets->key.mr->iova);
+		KUNIT_EXPECT_EQ(test, fake_counter(fake, HPS_STAT_SINK_SHOWN), before + i + 1);
+		KUNIT_EXPECT_TRUE(test, hps_target_shown(&link->conn));
+		written(fake, LEN, rkey(fake));
+		KUNIT_EXPECT_EQ(test, memory->word, 0);
+		KUNIT_EXPECT_EQ(test, hps_target_withdraw(&link->conn), LEN);
+	}
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+}
+
+/* A device that makes one key at a time */
+static void hps_target_tell_by_word__keys_alone(struct kunit *test)
+{
+	struct fake_link *fake = attached(test);
+
+	by_word(fake);
+	fake->link->keys_alone = true;
+	KUNIT_EXPECT_TRUE(test, show(fake));
+	KUNIT_EXPECT_EQ(test, fake->nr_sends, 2);
+	fake_sent(fake, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, fake->nr_sends, 1);
+	fake_sent(fake, IB_WC_SUCCESS);
+	KUNIT_ASSERT_EQ(test, fake->nr_sends, 1);
+	KUNIT_EXPECT_EQ(test, fake->sends[0].opcode, IB_WR_REG_MR);
+	fake_sent(fake, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, fake->link->rendezvous->memory->word, HPS_WORD_WAITS);
+}
+
+/* Without a key for atomics there is no word: the peer is told as ever. */
+static void hps_target_tell_by_word__refused(struct kunit *test)
+{
+	struct fake_link *fake = attached(test);
+
+	by_word(fake);
+	mock_fail(MOCK_POST_SEND, BIT(0));
+	KUNIT_EXPECT_TRUE(test, show(fake));
+	KUNIT_EXPECT_NULL(test, fake_link_sent(fake, HPS_MSG_WORD));
+	KUNIT_EXPECT_NOT_NULL(test, fake_link_sent(fake, HPS_MSG_SINKAVAIL));
+	/* That of the reader's memory */
+	KUNIT_EXPECT_EQ(test, fake->qp.mrs_used, 1);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	fake_sent_all(fake);
+	written(fake, LEN, rkey(fake));
+	KUNIT_EXPECT_EQ(test, hps_target_withdraw(&fake->link->conn), LEN);
+	KUNIT_EXPECT_EQ(test, prepare(fake), 0);
+	expect_next(fake);
+}
+
+static void hps_target_tell_by_word__cannot_post(struct kunit *test)
+{
+	struct fake_link *fake = attached(test);
+
+	by_word(fake);
+	/* WORD */
+	mock_fail(MOCK_POST_SEND, BIT(1));
+	KUNIT_EXPECT_TRUE(test, show(fake));
+	KUNIT_EXPECT_EQ(test, fake->shut, 1);
+	KUNIT_EXPECT_FALSE(test, fake->link->targets->told);
+	/* The key */
+	fake = attached(test);
+	by_word(fake);
+	mock_fail(MOCK_POST_SEND, BIT(2));
+	KUNIT_EXPECT_TRUE(test, show(fake));
+	KUNIT_EXPECT_EQ(test, fake->shut, 1);
+	KUNIT_EXPECT_EQ(test, fake->link->targets->reg_slot, HPS_SQ_SIZE);
 }
 
 /* Neither for a key nor for a message is there room: it waits for its turn, and is shown. */
@@ -582,6 +663,57 @@ static void hps_target_withdraw__queued(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->nr_sends, 0);
 	KUNIT_EXPECT_FALSE(test, hps_target_shown(&fake->link->conn));
 	expect_next(fake);
+}
+
+/* The peer cannot know of it before its word was set, and is told nothing. */
+static void hps_target_withdraw__no_word(struct kunit *test)
+{
+	struct fake_link *fake = attached(test);
+	struct reader *r;
+
+	by_word(fake);
+	KUNIT_EXPECT_TRUE(test, show(fake));
+	fake_sent(fake, IB_WC_SUCCESS);
+	r = withdraw(fake);
+	KUNIT_EXPECT_NULL(test, fake_link_sent(fake, HPS_MSG_SINKCANCEL));
+	KUNIT_EXPECT_NOT_NULL(test, fake_link_posted(fake, IB_WR_LOCAL_INV));
+	expect_waiting_for(r, 2);
+	/* REG_MR, and then LOCAL_INV */
+	fake_sent(fake, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, fake->link->rendezvous->memory->word, 0);
+	fake_sent(fake, IB_WC_SUCCESS);
+	expect_back_with(r, 0, 1);
+	/* The peer has heard of the word, which was not set, so that it may show it again. */
+	fake_message(fake, HPS_MSG_CREDIT, NULL, 0);
+	KUNIT_EXPECT_TRUE(test, show(fake));
+}
+
+/* It is told by SINKCANCEL otherwise, and asks no more for what comes next. */
+static void hps_target_withdraw__word(struct kunit *test)
+{
+	struct fake_link *fake = attached(test);
+	struct reader *r;
+
+	by_word(fake);
+	KUNIT_EXPECT_TRUE(test, show(fake));
+	fake_sent_all(fake);
+	r = withdraw(fake);
+	KUNIT_EXPECT_NOT_NULL(test, fake_link_sent(fake, HPS_MSG_SINKCANCEL));
+	fake_sent_all(fake);
+	expect_waiting_for(r, 2);
+	fake_message(fake, HPS_MSG_SINKACK, NULL, 0);
+	fake_sent_all(fake);
+	expect_back_with(r, 0, 1);
+	/* The number may come again, though not soon. */
+	KUNIT_EXPECT_EQ(test, fake->link->rendezvous->memory->word, 0);
+	KUNIT_EXPECT_FALSE(test, show(fake));
+	fake_data(fake, FAKE_SMALL);
+	fake_read(fake);
+	KUNIT_EXPECT_TRUE(test, show(fake));
+	fake_sent_all(fake);
+	KUNIT_EXPECT_EQ(test, fake->link->rendezvous->memory->word, HPS_WORD_WAITS + 1);
+	fake_data(fake, FAKE_SMALL);
+	KUNIT_EXPECT_EQ(test, fake->link->rendezvous->memory->word, 0);
 }
 
 /* SINKCANCEL, SINKACK, and we invalidate the key, as no WRITTEN has. */
@@ -810,7 +942,7 @@ static void hps_target_over__not_by_others(struct kunit *test)
 	struct hps_buffers buffers = { .size = cpu_to_be32(8192) };
 	struct fake_link *fake = shown(test);
 
-	KUNIT_EXPECT_EQ(test, prepare_lending(fake), 0);
+	KUNIT_EXPECT_EQ(test, fake_expect(fake), 0);
 	fake_message(fake, HPS_MSG_CREDIT, NULL, 0);
 	fake_message(fake, HPS_MSG_URGENT, &urgent, sizeof(urgent));
 	fake_message(fake, HPS_MSG_BUFFERS, &buffers, sizeof(buffers));
@@ -880,6 +1012,20 @@ static void hps_target_over__cannot_post(struct kunit *test)
 	expect_waiting(r);
 	fake_link_end(fake);
 	expect_back(r, 0);
+}
+
+/* Nobody could know of it before its word was set. */
+static void hps_target_written__no_word(struct kunit *test)
+{
+	struct fake_link *fake = attached(test);
+	u64 before = VIOLATIONS(fake, SINK);
+
+	by_word(fake);
+	KUNIT_EXPECT_TRUE(test, show(fake));
+	fake_sent(fake, IB_WC_SUCCESS);
+	KUNIT_EXPECT_NE(test, fake->link->targets->reg_slot, HPS_SQ_SIZE);
+	written(fake, LEN, rkey(fake));
+	EXPECT_VIOLATION(test, fake, SINK, before);
 }
 
 /* The usual way: the message has invalidated the key. */
@@ -1551,6 +1697,10 @@ static struct kunit_case target_cases[] = {
 	KUNIT_CASE(hps_target_expect__fails),
 	KUNIT_CASE(hps_target_tell__key_and_message),
 	KUNIT_CASE(hps_target_tell__many_before),
+	KUNIT_CASE(hps_target_tell_by_word__key_first),
+	KUNIT_CASE(hps_target_tell_by_word__keys_alone),
+	KUNIT_CASE(hps_target_tell_by_word__refused),
+	KUNIT_CASE(hps_target_tell_by_word__cannot_post),
 	KUNIT_CASE(hps_target_tell__no_slot),
 	KUNIT_CASE(hps_target_tell__keys_alone),
 	KUNIT_CASE(hps_target_tell__cannot_post_key),
@@ -1560,6 +1710,8 @@ static struct kunit_case target_cases[] = {
 	KUNIT_CASE(hps_target_show__unheard),
 	KUNIT_CASE(hps_target_show__cannot),
 	KUNIT_CASE(hps_target_withdraw__queued),
+	KUNIT_CASE(hps_target_withdraw__no_word),
+	KUNIT_CASE(hps_target_withdraw__word),
 	KUNIT_CASE(hps_target_withdraw__answered),
 	KUNIT_CASE(hps_target_withdraw__no_slot),
 	KUNIT_CASE(hps_target_withdraw__written_before),
@@ -1575,6 +1727,7 @@ static struct kunit_case target_cases[] = {
 	KUNIT_CASE(hps_target_over__in_order),
 	KUNIT_CASE(hps_target_over__no_slot),
 	KUNIT_CASE(hps_target_over__cannot_post),
+	KUNIT_CASE(hps_target_written__no_word),
 	KUNIT_CASE(hps_target_written__key_invalid),
 	KUNIT_CASE(hps_target_written__key_valid),
 	KUNIT_CASE(hps_target_written__key_of_before),
