@@ -24,8 +24,9 @@
  *                peer), cancel.c (and taken back), read.c (RDMA Reads), target.c (where
  *                the peer writes), rendezvous.c (where it asks for that)
  *   beside them  net.c (a namespace's), mem.c (how much memory), share.c (whose it is),
- *                protect.c (pages of programs), param.c (tunables), sysctl.c (those of a
- *                namespace), proc.c and stats.c (/proc/net)
+ *                protect.c (pages of programs) with page_table.c, page_run.c and
+ *                protect_selftest.c, param.c (tunables), sysctl.c (those of a namespace),
+ *                proc.c and stats.c (/proc/net)
  *
  * A connection calls its transport by struct hps_transport alone, and no file of another
  * room sees the verbs; checks/layers has that checked.

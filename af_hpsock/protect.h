@@ -2,7 +2,7 @@
 /*
  * Page protection: the bytes of a user's buffer stay what they were, although
  * the program may write to it again at once. It knows neither sockets nor verbs.
- * Documentation/zero-copy.rst has the idea, protect.c the rules.
+ * Documentation/zero-copy.rst has the idea, protect.c the rules, hold.h the files.
  */
 #ifndef HPS_PROTECT_H
 #define HPS_PROTECT_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page protection without sockets: af_hpsock/protect.c behind a device for
- * selftests/mm_protect.
+ * Page protection without sockets: the files that af_hpsock/hold.h names, behind a
+ * device for selftests/mm_protect.
  */
 #include <linux/completion.h>
 #include <linux/fs.h>
