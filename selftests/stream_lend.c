@@ -8,10 +8,12 @@
 #include "hps_test.h"
 
 #include <limits.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
 #define MIB (1 << 20)
+#define HUGE (2 * MIB)
 
 /*
  * Some devices are asked to read only who insists on it when it connects. TCP gets room
@@ -62,6 +64,12 @@ static int protect(const struct hps *t, int fd)
 static int waits(const struct hps *t, int fd)
 {
 	return t->rdma ? hps_set(fd, SOL_HPSOCK, HPSOCK_ZCOPY, HPSOCK_ZCOPY_WAIT) : 0;
+}
+
+/* Without a reader. TCP would take for ever with such a window. */
+static int fetches_little(const struct hps *t, int fd)
+{
+	return t->rdma ? hps_set(fd, SOL_SOCKET, SO_RCVBUF, 4096) : 0;
 }
 
 /* Promise, where that is what lends. Completions are not read. */
@@ -217,6 +225,143 @@ TEST_F(lend, thread_scribbles)
 	for (i = 0; i < 2; i++) {
 		s[i].stop = true;
 		pthread_join(s[i].thread, NULL);
+	}
+	EXPECT_TRUE(nothing_held(&self->t));
+}
+
+/* Has this kernel huge pages for a program that asks for them? */
+static bool has_huge_pages(void)
+{
+	FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
+	char how[64] = "";
+	bool has;
+
+	if (!f)
+		return false;
+	has = fgets(how, sizeof(how), f) && !strstr(how, "[never]");
+	fclose(f);
+	return has;
+}
+
+/* How much of the mapping that has @p is in huge pages, KiB */
+static long huge_kb(const uint8_t *p)
+{
+	FILE *f = fopen("/proc/self/smaps", "r");
+	unsigned long begin, end;
+	bool here = false;
+	char line[512];
+	long kb = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%lx-%lx", &begin, &end) == 2)
+			here = begin <= (uintptr_t)p && (uintptr_t)p < end;
+		else if (here && sscanf(line, "AnonHugePages: %ld", &kb) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kb;
+}
+
+/* Memory at a multiple of HUGE, of pages as @advice says, where all bytes are 0xee */
+static uint8_t *huge_memory(size_t len, int advice)
+{
+	uintptr_t at = (uintptr_t)hps_memory(len + HUGE);
+	uint8_t *p = (uint8_t *)((at + HUGE - 1) / HUGE * HUGE);
+
+	madvise(p, len, advice);
+	return memset(p, 0xee, len);
+}
+
+/* Are all bytes 0xee? */
+static bool untouched(const uint8_t *p, size_t len)
+{
+	return *p == 0xee && !memcmp(p, p + 1, len - 1);
+}
+
+/*
+ * The @len bytes at @out, of which the program writes to each @piece as soon as its send()
+ * has returned, arrive at @into as they were.
+ */
+static bool moves(int from, int to, uint8_t *out, uint8_t *into, size_t len, size_t piece,
+		  uint64_t at)
+{
+	size_t done, n;
+
+	hps_fill(out, len, at, 1);
+	for (done = 0; done < len; done += n) {
+		n = len - done < piece ? len - done : piece;
+		if (!send_all(from, out + done, n, 0))
+			return false;
+		memset(out + done, 0xee, n);
+	}
+	return recv(to, into, len, MSG_WAITALL) == (ssize_t)len &&
+	       hps_check(into, len, at, 1) == len;
+}
+
+/*
+ * From huge pages to huge pages, and back to where the bytes came from: pages that are
+ * whole, and then what that has left of them. And the same with small pages.
+ */
+TEST_F_TIMEOUT(lend, huge_pages, 200 * hps_slow())
+{
+	/* The rest of a send is copied if it is less than the threshold. */
+	enum { LEN = 3 * HUGE, ROUNDS = 2, THRESHOLD = 128 << 10 };
+	static const int advice[] = { MADV_HUGEPAGE, MADV_NOHUGEPAGE };
+	static const struct {
+		size_t from, to, len, piece;
+	} cases[] = {
+		{ 0, 0, 2 * HUGE, HUGE },
+		{ 0, HUGE, MIB, MIB / 4 },
+		{ HUGE + 5 * 4096, 3 * 4096, MIB, MIB },
+		{ 4095, HUGE + 1, HUGE + 300000, 500001 },
+		{ HUGE - 200001, 2 * HUGE - 1000, 400001, 400001 },
+	};
+	long placed = hps_stat("rx_placed"), least = 0, sum = 0;
+	uint64_t at = 0;
+	unsigned int i;
+	int k;
+
+	if (!has_huge_pages())
+		SKIP(return, "this kernel has no huge pages");
+	/* Nobody reads while this sends: room for all of it, of which little is fetched. */
+	ASSERT_OK(hps_set(self->c, SOL_SOCKET, SO_SNDBUFFORCE, 2 * LEN));
+	ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_SNDBUFFORCE, 2 * LEN));
+	ASSERT_OK(fetches_little(&self->t, self->c));
+	ASSERT_OK(fetches_little(&self->t, self->s));
+	ASSERT_OK(protect(&self->t, self->c));
+	ASSERT_OK(protect(&self->t, self->s));
+	for (i = 0; i < 2 * sizeof(cases) / sizeof(*cases); i++) {
+		size_t from = cases[i / 2].from, to = cases[i / 2].to;
+		size_t len = cases[i / 2].len, piece = cases[i / 2].piece;
+		uint8_t *out = huge_memory(LEN, advice[i % 2]);
+		uint8_t *into = huge_memory(LEN, advice[i % 2]);
+		long kb = huge_kb(out) + huge_kb(into), before;
+
+		if (advice[i % 2] == MADV_NOHUGEPAGE) {
+			EXPECT_EQ(0, kb);
+		} else if (kb < 2 * LEN >> 10) {
+			TH_LOG("only %ld KiB of huge pages were to be had", kb);
+		}
+		for (k = 0; k < ROUNDS; k++, at += 2 * len) {
+			before = hps_stat("tx_lent");
+			ASSERT_TRUE(moves(self->c, self->s, out + from, into + to, len, piece, at))
+				TH_LOG("case %u, round %d, there", i, k);
+			sum += hps_stat("tx_lent") - before;
+			least += len - (len + piece - 1) / piece * THRESHOLD;
+			/* What was read to there just now is lent in its turn. */
+			ASSERT_TRUE(moves(self->s, self->c, into + to, out + from, len, piece,
+					  at + len)) TH_LOG("case %u, round %d, back", i, k);
+			/* The program has what it wrote, and nobody wrote beside it. */
+			memset(out + from, 0xee, len);
+			EXPECT_TRUE(untouched(out, LEN) && untouched(into, LEN))
+				TH_LOG("case %u, round %d", i, k);
+		}
+		munmap(out, LEN);
+		munmap(into, LEN);
+	}
+	if (protects(&self->t)) {
+		EXPECT_LT(least, sum);
+		EXPECT_LT(least, hps_stat("rx_placed") - placed);
 	}
 	EXPECT_TRUE(nothing_held(&self->t));
 }
@@ -735,6 +880,121 @@ TEST_F(lend, echo)
 	EXPECT_EQ(LEN, pull.ret);
 }
 
+/*
+ * One end that never waits but for events, which it hears of once each: it does all that
+ * one allows it to.
+ */
+struct loop {
+	pthread_t thread;
+	int fd;
+	int seed;		/* of what it sends; the other end has the other one of two */
+	uint64_t len;		/* to be sent, and received */
+	uint64_t sent, got;
+	uint8_t *out, *in;	/* a MiB each */
+	bool shut, ended;
+	int events;		/* that there have been */
+	const char *failed;
+};
+
+static void loop_send(struct loop *l)
+{
+	size_t want;
+	ssize_t n;
+
+	while (l->sent < l->len) {
+		want = l->len - l->sent < MIB ? l->len - l->sent : MIB;
+		hps_fill(l->out, want, l->sent, l->seed);
+		n = send(l->fd, l->out, want, 0);
+		if (n < 0) {
+			if (errno != EAGAIN)
+				l->failed = "send";
+			return;
+		}
+		memset(l->out, 0xee, want);
+		l->sent += n;
+	}
+	if (!l->shut && shutdown(l->fd, SHUT_WR))
+		l->failed = "shutdown";
+	l->shut = true;
+}
+
+static void loop_recv(struct loop *l)
+{
+	ssize_t n;
+
+	while (!l->ended) {
+		n = recv(l->fd, l->in, MIB, 0);
+		if (n < 0) {
+			if (errno != EAGAIN)
+				l->failed = "recv";
+			return;
+		}
+		if (hps_check(l->in, n, l->got, !l->seed) != (size_t)n) {
+			l->failed = "wrong byte";
+			return;
+		}
+		l->got += n;
+		l->ended = !n;
+	}
+}
+
+static void *loop_thread(void *arg)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET };
+	int ep = epoll_create1(0);
+	struct loop *l = arg;
+
+	if (epoll_ctl(ep, EPOLL_CTL_ADD, l->fd, &event))
+		l->failed = "epoll_ctl";
+	while (!l->failed && !(l->shut && l->ended && l->events & EPOLLRDHUP)) {
+		if (epoll_wait(ep, &event, 1, hps_deadline()) != 1) {
+			l->failed = "no more events";
+			break;
+		}
+		l->events |= event.events;
+		if (event.events & EPOLLOUT)
+			loop_send(l);
+		if (event.events & EPOLLIN && !l->failed)
+			loop_recv(l);
+	}
+	close(ep);
+	return NULL;
+}
+
+TEST_F_TIMEOUT(lend, edge_triggered, 200 * hps_slow())
+{
+	const uint64_t len = hps_slow() < 10 ? 16 * MIB : 4 * MIB;
+	long before = hps_stat("tx_lent"), placed = hps_stat("rx_placed");
+	int fd[2] = { self->c, self->s }, i;
+	struct loop loop[2];
+
+	for (i = 0; i < 2; i++) {
+		ASSERT_OK(protect(&self->t, fd[i]));
+		ASSERT_OK(hps_nonblock(fd[i], true));
+		/* A fault in one part of a huge page keeps others from being lent meanwhile. */
+		loop[i] = (struct loop){ .fd = fd[i], .seed = i, .len = len, .in = in + i * MIB,
+					 .out = huge_memory(MIB, MADV_NOHUGEPAGE) };
+	}
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, pthread_create(&loop[i].thread, NULL, loop_thread, &loop[i]));
+	/* The wait for each event has an end, and so has this. */
+	for (i = 0; i < 2; i++)
+		pthread_join(loop[i].thread, NULL);
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(NULL, loop[i].failed) TH_LOG("end %d: %s", i, loop[i].failed);
+		EXPECT_EQ(len, loop[i].sent);
+		EXPECT_EQ(len, loop[i].got);
+		EXPECT_TRUE(loop[i].ended);
+		EXPECT_EQ(EPOLLRDHUP, loop[i].events & (EPOLLRDHUP | EPOLLERR));
+		EXPECT_EQ(0, hps_error(fd[i]));
+	}
+	if (protects(&self->t)) {
+		EXPECT_LT(len, hps_stat("tx_lent") - before);
+		EXPECT_LT(0, hps_stat("rx_placed") - placed);
+	}
+	EXPECT_TRUE(nothing_held(&self->t));
+}
+
 /* A program that always writes too early is not lent for any more, for a while. */
 TEST_F(lend, auto_copies)
 {
@@ -778,12 +1038,6 @@ TEST_F(lend, auto_lends)
 }
 
 /* A send that waits for the peer to read it, and what disturbs it. TCP's just goes. */
-
-/* Without a reader. TCP would take for ever with such a window. */
-static int fetches_little(const struct hps *t, int fd)
-{
-	return t->rdma ? hps_set(fd, SOL_SOCKET, SO_RCVBUF, 4096) : 0;
-}
 
 /* Has the peer been offered so many bytes since? TCP cannot tell. */
 static bool offered(const struct hps *t, long before, long bytes)
