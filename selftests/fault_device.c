@@ -683,27 +683,37 @@ TEST_F_TIMEOUT(fault, device_removed_while_reading, 150 * hps_slow())
 	EXPECT_TRUE(hps_works_again(&self->t));
 }
 
-/* Nor does one whose memory is shown, whether the peer was asked to stop or not. */
-TEST_F_TIMEOUT(fault, device_removed_while_shown, 150 * hps_slow())
+/* A reader on @s shows memory: a large send on @c, which was read, tells it to. */
+static bool shows(int c, int s, struct hps_call *pull, uint8_t *out, size_t len)
+{
+	long before = hps_stat("sink_shown");
+
+	*pull = (struct hps_call){ .fn = pull_large_call, .fd = s, .arg = 1 };
+	hps_block(pull);
+	return send(c, out, len, MSG_ZEROCOPY) == (ssize_t)len &&
+	       hps_until_stat("sink_shown", before + 1);
+}
+
+/*
+ * Nor does one whose memory is shown, by a message or by a word, whether the peer was asked
+ * to stop or not.
+ */
+TEST_F_TIMEOUT(fault, device_removed_while_shown, 300 * hps_slow())
 {
 	enum { LEN = 256 << 10 };
 	uint8_t *out = hps_memory(LEN);
 	struct hps_call pull;
-	int c, s, stops;
-	long before;
+	int c, s, i, stops;
 
 	hps_catch(SIGUSR1, 0);
 	hps_fill(out, LEN, 0, 1);
-	for (stops = 0; stops < 2; stops++) {
+	for (i = 0; i < 4; i++) {
+		stops = i % 2;
+		ASSERT_TRUE(hps_set_zcopy_sync(i / 2 ? "cas" : "msg"));
 		ASSERT_OK(hps_pair(&self->t, &c, &s));
 		ASSERT_OK(hps_set(s, SOL_HPSOCK, HPSOCK_ZCOPY_SINK, 1));
 		ASSERT_OK(hps_zerocopy(&self->t, c));
-		pull = (struct hps_call){ .fn = pull_large_call, .fd = s, .arg = 1 };
-		hps_block(&pull);
-		before = hps_stat("sink_shown");
-		ASSERT_EQ(LEN, send(c, out, LEN, MSG_ZEROCOPY));
-		/* What it has seen is enough. */
-		ASSERT_TRUE(hps_until_stat("sink_shown", before + 1));
+		ASSERT_TRUE(shows(c, s, &pull, out, LEN));
 		ASSERT_EQ(0, cut_wire());
 		if (stops)
 			ASSERT_OK(pthread_kill(pull.thread, SIGUSR1));
@@ -717,6 +727,53 @@ TEST_F_TIMEOUT(fault, device_removed_while_shown, 150 * hps_slow())
 		ASSERT_EQ(0, hps_add_device(1));
 		EXPECT_TRUE(hps_works_again(&self->t));
 	}
+	ASSERT_TRUE(hps_set_zcopy_sync("msg"));
+}
+
+/* Nor a sender that has asked at a word, or the reader whose word it is. */
+TEST_F_TIMEOUT(fault, device_removed_while_asking, 300 * hps_slow())
+{
+	enum { LEN = 256 << 10 };
+	uint8_t *out = hps_memory(LEN);
+	struct hps_call pull;
+	int c, s, end;
+	long before;
+
+	if (!hps_swaps())
+		SKIP(return, "the device has no atomics, or loses RDMA Reads");
+	hps_fill(out, LEN, 0, 1);
+	for (end = 0; end < 2; end++) {
+		ASSERT_TRUE(hps_set_zcopy_sync("cas"));
+		ASSERT_OK(hps_pair(&self->t, &c, &s));
+		ASSERT_OK(hps_set(s, SOL_HPSOCK, HPSOCK_ZCOPY_SINK, 1));
+		ASSERT_OK(hps_zerocopy(&self->t, c));
+		ASSERT_TRUE(shows(c, s, &pull, out, LEN));
+		before = hps_stat("sink_asked");
+		ASSERT_EQ(0, cut_wire());
+		ASSERT_EQ(LEN, send(c, out, LEN, MSG_ZEROCOPY));
+		ASSERT_TRUE(hps_until_stat("sink_asked", before + 1));
+		ASSERT_EQ(0, hps_remove_device(end));
+		if (end) {
+			ASSERT_TRUE(ends(&pull));
+			EXPECT_EQ(ENETDOWN, pull.err);
+		} else {
+			EXPECT_TRUE(hps_wait_exactly(c, POLLHUP) & POLLHUP);
+			EXPECT_EQ(ENETDOWN, hps_error(c));
+		}
+		ASSERT_EQ(0, restore_link());
+		ASSERT_EQ(0, hps_add_device(end));
+		/* The other end finds that out by what it asks, or takes back. */
+		if (end) {
+			EXPECT_TRUE(hps_wait_exactly(c, POLLHUP) & POLLHUP);
+		} else {
+			ASSERT_TRUE(ends(&pull));
+		}
+		EXPECT_EQ(LEN, pull.ret);
+		close(c);
+		close(s);
+		EXPECT_TRUE(hps_works_again(&self->t));
+	}
+	ASSERT_TRUE(hps_set_zcopy_sync("msg"));
 }
 
 TEST_F_TIMEOUT(fault, device_removed_while_connecting, 150 * hps_slow())
