@@ -128,7 +128,7 @@ static void hps_cm_param(struct rdma_conn_param *param,
 {
 	memset(param, 0, sizeof(*param));
 	param->private_data = hello;
-	param->private_data_len = sizeof(*hello);
+	param->private_data_len = hello ? sizeof(*hello) : 0;
 	param->retry_count = HPS_RETRY;
 	param->rnr_retry_count = HPS_RNR_RETRY;
 	param->responder_resources = min(attrs->max_qp_rd_atom, HPS_READS);
@@ -146,15 +146,31 @@ static void hps_cm_limit(struct rdma_conn_param *param,
 }
 
 /*
- * What both ends have resources for is known: @param is as the queue pair has it. Without
- * any there is neither RDMA Read nor atomic; both ends come to the same.
+ * What both ends have resources for is known: @param is as the queue pair has it, and the
+ * peer's has the same the other way round. Without any there is neither RDMA Read nor
+ * atomic. Our device executes what the peer asks, so it has to have atomics as well.
  */
 static void hps_cm_limited(struct hps_link *link,
 			   const struct rdma_conn_param *param)
 {
 	link->reads &= param->initiator_depth > 0;
-	link->asks = link->swaps && param->initiator_depth;
-	link->is_asked = link->peer_swaps && param->responder_resources;
+	link->peer_reads &= param->responder_resources > 0;
+	link->asks = link->swaps && link->peer_swaps && param->initiator_depth;
+	link->is_asked = link->swaps && link->peer_swaps &&
+			 param->responder_resources;
+}
+
+/*
+ * The responder has answered: with what it has, or less if we have. Of iWARP each device
+ * tells something else then, or nothing, and sees to it itself.
+ */
+static void hps_cm_answered(struct hps_link *link,
+			    const struct rdma_conn_param *answer)
+{
+	struct rdma_conn_param param;
+
+	hps_cm_param(&param, NULL, &link->id->device->attrs);
+	hps_cm_limited(link, link->iwarp ? &param : answer);
 }
 
 /* As hps_cm_fail(); @tries as hps_conn.tries. */
@@ -381,7 +397,7 @@ static void hps_cm_established(struct hps_link *link,
 		return;
 	}
 	hps_cm_take_hello(link, hello);
-	hps_cm_limited(link, &event->param.conn);
+	hps_cm_answered(link, &event->param.conn);
 	spin_lock_bh(&link->conn.lock);
 	hps_msg_established(link);
 	spin_unlock_bh(&link->conn.lock);
@@ -678,7 +694,8 @@ int hps_cm_request(struct rdma_cm_id *id, struct rdma_cm_event *event,
 	if (!err) {
 		hps_cm_fill_hello(link, &answer);
 		hps_cm_param(&param, &answer, &id->device->attrs);
-		hps_cm_limit(&param, &event->param.conn);
+		if (!link->iwarp)
+			hps_cm_limit(&param, &event->param.conn);
 		hps_cm_limited(link, &param);
 		err = rdma_accept(id, &param);
 	}

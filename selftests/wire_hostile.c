@@ -1394,6 +1394,27 @@ TEST_F(wire, offers_elsewhere)
 	peer_free(&other);
 }
 
+/* Who has said that it reads, but has no resources for that, is sent the bytes. */
+TEST_F(wire, offers_shallow)
+{
+	struct peer *p = &self->peer;
+	struct peer_msg msg;
+	int s;
+
+	if (hps_siw())
+		SKIP(return, "iWARP devices see to that");
+	p->shallow = PEER_ASKS_NOT;
+	peer_hello(p, 40000, hps_port(&self->at));
+	peer_takes_offers(p);
+	ASSERT_OK(peer_dial(p, &self->t, &self->at));
+	s = hps_accept(self->l);
+	ASSERT_OK(s);
+	ASSERT_OK(hps_zerocopy(&self->t, s));
+	ASSERT_EQ(200000, send(s, buf, 200000, MSG_ZEROCOPY));
+	ASSERT_OK(peer_next(p, &msg));
+	EXPECT_EQ(HPS_MSG_DATA, msg.hdr.type);
+}
+
 /* Memory of a reader that waits, which we may write to */
 #define SHOWN	(128 << 10)
 
@@ -1607,6 +1628,7 @@ static int writes(struct __test_metadata *_metadata, const struct hps *t, int l,
 
 	peer_hello(p, 40000, hps_port(at));
 	peer_takes_offers(p);
+	p->hello.features |= htobe64(HPS_FEATURE_SWAP);
 	ASSERT_OK(peer_dial(p, t, at));
 	s = hps_accept(l);
 	ASSERT_OK(s);

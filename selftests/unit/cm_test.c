@@ -146,9 +146,11 @@ static void hps_cm_take_hello__all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->link->credit.tx_granted, 2);
 	KUNIT_EXPECT_EQ(test, fake->link->credit.tx_max, 2);
 	KUNIT_EXPECT_TRUE(test, fake->link->peer_reads);
+	KUNIT_EXPECT_FALSE(test, fake->link->peer_swaps);
 	hello.features = cpu_to_be64(~HPS_FEATURE_READ);
 	hps_cm_take_hello(fake->link, &hello);
 	KUNIT_EXPECT_FALSE(test, fake->link->peer_reads);
+	KUNIT_EXPECT_TRUE(test, fake->link->peer_swaps);
 }
 
 static void hps_cm_limit__less_of_both(struct kunit *test)
@@ -161,7 +163,10 @@ static void hps_cm_limit__less_of_both(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ours.initiator_depth, 1);
 }
 
-/* Nobody asks at a word, or reads, without resources for that. */
+/*
+ * Nobody asks at a word, or reads, without resources for that; nor at one that cannot be
+ * swapped.
+ */
 static void hps_cm_limited__each_way(struct kunit *test)
 {
 	struct fake_link *fake = fake_link(test);
@@ -174,12 +179,39 @@ static void hps_cm_limited__each_way(struct kunit *test)
 		};
 
 		link->reads = true;
+		link->peer_reads = true;
 		link->swaps = i & 4;
 		link->peer_swaps = i & 8;
 		hps_cm_limited(link, &param);
 		KUNIT_EXPECT_EQ(test, link->reads, i & 1);
-		KUNIT_EXPECT_EQ(test, link->asks, (i & 5) == 5);
-		KUNIT_EXPECT_EQ(test, link->is_asked, (i & 10) == 10);
+		KUNIT_EXPECT_EQ(test, link->peer_reads, !!(i & 2));
+		KUNIT_EXPECT_EQ(test, link->asks, (i & 13) == 13);
+		KUNIT_EXPECT_EQ(test, link->is_asked, (i & 14) == 14);
+	}
+}
+
+/* What an answer says of that counts, but not on iWARP. */
+static void hps_cm_answered__devices(struct kunit *test)
+{
+	struct rdma_conn_param none = {}, some = {
+		.initiator_depth = 1, .responder_resources = 1,
+	};
+	struct fake_link *fake = fake_link(test);
+	struct hps_link *link = fake->link;
+	int iwarp;
+
+	fake->ibdev.attrs.max_qp_rd_atom = 16;
+	fake->ibdev.attrs.max_qp_init_rd_atom = 16;
+	for (iwarp = 0; iwarp < 2; iwarp++) {
+		link->iwarp = iwarp;
+		link->reads = true;
+		link->peer_reads = true;
+		hps_cm_answered(link, &some);
+		KUNIT_EXPECT_TRUE(test, link->reads);
+		KUNIT_EXPECT_TRUE(test, link->peer_reads);
+		hps_cm_answered(link, &none);
+		KUNIT_EXPECT_EQ(test, link->reads, iwarp);
+		KUNIT_EXPECT_EQ(test, link->peer_reads, iwarp);
 	}
 }
 
@@ -315,6 +347,7 @@ static struct kunit_case cm_cases[] = {
 	KUNIT_CASE(hps_cm_take_hello__all),
 	KUNIT_CASE(hps_cm_limit__less_of_both),
 	KUNIT_CASE(hps_cm_limited__each_way),
+	KUNIT_CASE(hps_cm_answered__devices),
 	KUNIT_CASE(hps_cm_errno__words),
 	KUNIT_CASE(hps_cm_fail_connect__another_port),
 	KUNIT_CASE(hps_cm_rejected__reasons),
