@@ -104,7 +104,8 @@ leash()
 # machine_ask NODE: let a machine whose time is over tell on the console what it is at. The
 # keys of SysRq need a kernel that still listens. An NMI reaches one that does not, too: it
 # panics, and "panic_print" has it list its tasks as SysRq-t does. User Mode Linux takes a
-# signal for a fault of its own, and shows the registers.
+# signal for a fault of its own, and shows the registers. Of a machine that does not even
+# take an NMI, QEMU tells where its processors are; and if QEMU hangs, the host where it is.
 machine_ask()
 {
 	local dir=$job/$1 pid=pid_$1
@@ -113,8 +114,27 @@ machine_ask()
 	if is_uml; then
 		pkill -SEGV -P "${!pid}" || true
 	else
-		echo nmi | socat - "UNIX-CONNECT:$dir/monitor" >/dev/null || true
+		{
+			echo 'hps: its processors:'
+			monitor "$1" 'info registers -a' | grep -a '^CPU#\|RIP=\|^RSP=\|RSP='
+			echo 'hps: threads of the machine, state, function of the host, jiffies used:'
+			machine_threads "$(pgrep -P "${!pid}" || echo "${!pid}")"
+		} >>"$dir/console" 2>&1 || true
+		monitor "$1" nmi >/dev/null || true
 	fi
+}
+
+# monitor NODE COMMAND: give QEMU's monitor a command.
+monitor() { echo "$2" | timeout 10 socat -t 5 - "UNIX-CONNECT:$job/$1/monitor"; }
+
+# machine_threads PID: what each thread of a process is at.
+machine_threads()
+{
+	local task
+	for task in /proc/"$1"/task/*; do
+		echo "$(<"$task/comm") $(awk '/^State/ { print $2 }' "$task/status")" \
+			"$(<"$task/wchan") $(awk '{ print $14 }' "$task/stat")"
+	done
 }
 
 # machine_watch NODE: ask it in time.
@@ -129,6 +149,12 @@ machine_watch()
 start_qemu()
 {
 	local dir=$job/$1 cpu=max,-erms,-fsrm,-la57 accel=tcg,thread=multi extra=()
+	local qemu=(qemu-system-x86_64) own=$HPSOCK_CACHE/qemu
+
+	# The one of setup.sh, if it took the trouble.
+	[ ! -e "$own/complete" ] ||
+		qemu=("$own/usr/bin/qemu-system-x86_64" -L "$own/usr/share/qemu"
+			-L "$own/usr/share/seabios")
 
 	# erms, fsrm and pclmulqdq are emulated byte by byte and bit by bit.  With
 	# icount an instruction is an instruction, and pclmulqdq saves many.
@@ -143,7 +169,7 @@ start_qemu()
 		extra+=(-netdev "$2,id=n0" -device
 			"virtio-net-pci,netdev=n0,host_mtu=9000,mac=$(mac "$1")")
 	fi
-	leash qemu-system-x86_64 -M q35,usb=off -cpu "$cpu" -accel "$accel" \
+	leash "${qemu[@]}" -M q35,usb=off -cpu "$cpu" -accel "$accel" \
 		-smp "$smp" -m "${memory:-1536}" -nodefaults -no-reboot -display none \
 		-kernel "$kernel_dir/image" -initrd "$kernel_dir/initramfs" \
 		-chardev "file,id=console,path=$dir/console,append=on" -serial chardev:console \
@@ -154,7 +180,7 @@ start_qemu()
 		-fsdev local,id=job,path="$job",security_model=none \
 		-device virtio-9p-pci,fsdev=job,mount_tag=job \
 		-device virtio-rng-pci "${extra[@]}" \
-		-append "console=ttyS0 $(guest_args "$1") hps.out=ttyS1"
+		-append "console=ttyS0 nokaslr $(guest_args "$1") hps.out=ttyS1"
 }
 
 # start_uml NODE [VECTOR_DEVICE]
