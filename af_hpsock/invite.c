@@ -23,9 +23,6 @@
 #include "recv.h"
 #include "sock.h"
 
-/* How long memory is shown. */
-#define HPS_INVITE_PATIENCE	msecs_to_jiffies(500)
-
 /* How many times a reader only waits after it was in vain: first, by what factor, at most. */
 #define HPS_INVITE_PAUSE	16
 #define HPS_INVITE_PAUSE_FACTOR	4
@@ -57,7 +54,7 @@ static u32 hps_invite_worth(struct sock *sk, struct hps_conn *conn,
 /* Wait for the bytes, for a reason to wait no longer, or for the time to be over. */
 static void hps_invite_wait(struct sock *sk, struct hps_conn *conn, long *timeo)
 {
-	long time = min_t(long, *timeo, HPS_INVITE_PATIENCE), left = time;
+	long time = min_t(long, *timeo, msecs_to_jiffies(hps_zcopy_patience)), left = time;
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 
 	add_wait_queue(sk_sleep(sk), &wait);

@@ -141,6 +141,8 @@ static const char * const hps_zcopy_sync_names[] = {
 
 HPS_CHOICE(hps_zcopy_sync, zcopy_sync, hps_zcopy_sync_names, 0644,
 	   "how such a reader and a sender meet: msg, cas (default msg)");
+HPS_TUNABLE(hps_zcopy_patience, zcopy_patience, 500, 1, 60000, 0644,
+	    "milliseconds that a program's memory waits for the peer to read it, or to write there");
 HPS_TUNABLE(hps_mem_max_kb, mem_max_kb, 1048576, 1024, 1073741824, 0644,
 	    "receive buffers of all connections together, KiB");
 HPS_TUNABLE(hps_mem_share, mem_share, 50, 1, 100, 0644,

@@ -8,6 +8,7 @@ extern unsigned int hps_family;
 extern unsigned int hps_netns_enabled;
 extern unsigned int hps_service_port;
 extern unsigned int hps_service_backlog;
+extern unsigned int hps_zcopy_patience;
 extern unsigned int hps_mem_max_kb;
 extern unsigned int hps_mem_share;
 extern unsigned int hps_shrink_after;

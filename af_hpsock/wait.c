@@ -18,13 +18,11 @@
 #include "conn.h"
 #include "lent.h"
 #include "net.h"
+#include "param.h"
 #include "sock.h"
 #include "stream.h"
 #include "wait.h"
 #include "work.h"
-
-/* How long a send waits without any offer being read to its end. */
-#define HPS_WAIT_PATIENCE	msecs_to_jiffies(500)
 
 /* How long SRCCANCEL may remain without an answer. */
 #define HPS_WAIT_ANSWER		(30 * HZ)
@@ -101,12 +99,12 @@ void hps_wait_turn_over(struct sock *sk, struct hps_conn *conn)
 	sk->sk_write_space(sk);
 }
 
-/* Returns whether all of it was read. */
+/* Returns whether all of it was read. It is patient anew for each offer that was. */
 static bool hps_wait_patiently(struct hps_conn *conn, long *timeo)
 {
 	for (;;) {
 		u32 waited = READ_ONCE(conn->tx_waited);
-		long time = min_t(long, *timeo, HPS_WAIT_PATIENCE), left;
+		long time = min_t(long, *timeo, msecs_to_jiffies(hps_zcopy_patience)), left;
 
 		if (!waited) {
 			hps_lent_went(conn, true);

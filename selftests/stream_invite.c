@@ -85,6 +85,8 @@ FIXTURE_SETUP(invite)
 	if (self->t.rdma) {
 		ASSERT_TRUE(hps_set_zcopy("protect"));
 		ASSERT_TRUE(hps_set_zcopy_sync(variant->cas ? "cas" : "msg"));
+		/* A busy machine shall not make a reader give up. */
+		ASSERT_TRUE(hps_set_patience(60000));
 	}
 	ASSERT_OK(hps_pair(&self->t, &self->c, &self->s));
 	if (self->t.rdma) {
@@ -104,8 +106,10 @@ FIXTURE_SETUP(invite)
 
 FIXTURE_TEARDOWN(invite)
 {
-	if (self->t.rdma)
+	if (self->t.rdma) {
+		hps_set_patience(500);
 		hps_set_zcopy_sync("msg");
+	}
 }
 
 /* Each time that a reader is there first the peer writes to its memory. */
@@ -291,6 +295,9 @@ TEST_F(invite, patient)
 	struct hps_call call = reader(self);
 	int64_t end = hps_now() + hps_deadline();
 
+	if (self->t.rdma) {
+		ASSERT_TRUE(hps_set_patience(500));
+	}
 	ASSERT_TRUE(waits_with(&self->t, &call, true));
 	while (hps_pins() && hps_now() < end)
 		usleep(10000);
