@@ -1009,6 +1009,11 @@ VIOLATION(sinkavail_short, "length")
 	return raw(p, HPS_MSG_SINKAVAIL, 8, p->tx_seq, p->told, 8);
 }
 
+VIOLATION(word_short, "length")
+{
+	return raw(p, HPS_MSG_WORD, 8, p->tx_seq, p->told, 8);
+}
+
 VIOLATION(sinkcancel_of_nothing, "sink")
 {
 	return peer_send(p, HPS_MSG_SINKCANCEL, NULL, 0);

@@ -9,6 +9,9 @@
 
 #include "fake.h"
 #include "fake_link.h"
+#include "conn_tx.h"
+#include "lent.h"
+#include "source.h"
 #include "stream.h"
 #include "target.h"
 
@@ -511,7 +514,74 @@ static void hps_rendezvous_end__all(struct kunit *test)
 	hps_rendezvous_end(link);
 }
 
+/* A send that waits for the peer takes back what it has lent, while the answer is awaited. */
+static void taken_back(struct fake_link *fake)
+{
+	struct hps_conn *conn = &fake->link->conn;
+	struct hps_source *source = hps_source(fake_lend(fake, LEN));
+	struct kunit *test = fake->test;
+
+	source->lent->waited = true;
+	conn->tx_waited = 1;
+	push(fake);
+	KUNIT_ASSERT_EQ(test, fake->nr_sends, 2);
+	spin_lock_bh(&conn->lock);
+	conn->tx_turn = true;
+	conn->tx_hold = true;
+	conn->ops->cancel(conn);
+	spin_unlock_bh(&conn->lock);
+	/* At once: the peer was offered nothing. */
+	KUNIT_EXPECT_FALSE(test, conn->tx_hold);
+	KUNIT_EXPECT_EQ(test, conn->tx_back, LEN);
+	KUNIT_EXPECT_EQ(test, conn->tx_waited, 0);
+	KUNIT_EXPECT_EQ(test, conn->tx_unacked, 0);
+	KUNIT_EXPECT_EQ(test, fake->qp.mrs_used, 0);
+	KUNIT_EXPECT_EQ(test, fake->nr_sends, 2);
+	KUNIT_EXPECT_EQ(test, fake->link->reading, 1);
+	conn->tx_back = 0;
+	conn->tx_turn = false;
+}
+
+static void hps_cancel__while_asked(struct kunit *test)
+{
+	struct fake_link *fake = knows(test);
+
+	taken_back(fake);
+	/* The copy goes at once, so the answer is void. */
+	send_some(fake);
+	finds(fake, HPS_WORD_WAITS, LEN);
+	KUNIT_EXPECT_EQ(test, fake->link->targets->peer_len, 0);
+	done(fake);
+	fake_lend(fake, LEN);
+	push(fake);
+	KUNIT_EXPECT_NOT_NULL(test, fake_link_posted(fake, IB_WR_ATOMIC_CMP_AND_SWP));
+	finds(fake, HPS_WORD_WAITS + 1, LEN);
+	KUNIT_EXPECT_NOT_NULL(test, fake_link_sent(fake, HPS_MSG_WRITTEN));
+	fake_sent_all(fake);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	/* Nothing was sent instead: whoever lends next writes there. */
+	fake = knows(test);
+	taken_back(fake);
+	finds(fake, HPS_WORD_WAITS, LEN);
+	KUNIT_EXPECT_EQ(test, fake->link->targets->peer_len, LEN);
+	fake_lend(fake, LEN);
+	push(fake);
+	KUNIT_EXPECT_NOT_NULL(test, fake_link_sent(fake, HPS_MSG_WRITTEN));
+	fake_sent_all(fake);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	/* Lent again before the answer. */
+	fake = knows(test);
+	taken_back(fake);
+	fake_lend(fake, LEN);
+	push(fake);
+	KUNIT_EXPECT_EQ(test, fake->nr_sends, 2);
+	finds(fake, 0, LEN);
+	KUNIT_EXPECT_NOT_NULL(test, fake_link_sent(fake, HPS_MSG_SRCAVAIL));
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+}
+
 static struct kunit_case rendezvous_cases[] = {
+	KUNIT_CASE(hps_cancel__while_asked),
 	KUNIT_CASE(hps_rendezvous_expect__once),
 	KUNIT_CASE(hps_rendezvous_expect__not_here),
 	KUNIT_CASE(hps_rendezvous_expect__fails),

@@ -1590,6 +1590,8 @@ static void hps_msg_check__length_of_sink(struct kunit *test)
 		{ HPS_MSG_WRITTEN, sizeof(struct hps_written) + 1 },
 		{ HPS_MSG_SINKCANCEL, 1 },
 		{ HPS_MSG_SINKACK, 1 },
+		{ HPS_MSG_WORD, sizeof(struct hps_word) - 1 },
+		{ HPS_MSG_WORD, sizeof(struct hps_word) + 1 },
 	};
 	struct fake_link *fake;
 	u64 before;
@@ -1690,7 +1692,47 @@ static void hps_msg_rx_srcavail__of_records(struct kunit *test)
 	fake->link->conn.records = false;
 }
 
+/* PAD leaves the word as it is: nobody finds it then, until other bytes come or it is withdrawn. */
+static void hps_target_pad__word(struct kunit *test)
+{
+	struct fake_link *fake = attached(test);
+	const u64 *word;
+	struct reader *r;
+
+	by_word(fake);
+	fake->link->peer_pads = true;
+	hps_shrink_plan(fake->link);
+	KUNIT_ASSERT_NOT_NULL(test, fake->link->shrink);
+	KUNIT_EXPECT_TRUE(test, show(fake));
+	fake_sent_all(fake);
+	word = &fake->link->rendezvous->memory->word;
+	KUNIT_EXPECT_EQ(test, *word, HPS_WORD_WAITS);
+	fake->link->shrink->state = HPS_SHRINK_PADDED;
+	fake->link->shrink->pads = 2;
+	fake_message(fake, HPS_MSG_PAD, NULL, 0);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	KUNIT_EXPECT_EQ(test, fake->link->credit.rx_used, 1);
+	KUNIT_EXPECT_EQ(test, *word, HPS_WORD_WAITS);
+	r = withdraw(fake);
+	KUNIT_EXPECT_NOT_NULL(test, fake_link_sent(fake, HPS_MSG_SINKCANCEL));
+	fake_sent_all(fake);
+	expect_waiting_for(r, 2);
+	fake_message(fake, HPS_MSG_SINKACK, NULL, 0);
+	fake_sent_all(fake);
+	expect_back_with(r, 0, 1);
+	KUNIT_EXPECT_EQ(test, *word, 0);
+	/* What comes next has another number. */
+	KUNIT_EXPECT_TRUE(test, show(fake));
+	fake_sent_all(fake);
+	KUNIT_EXPECT_EQ(test, *word, HPS_WORD_WAITS + 1);
+	fake->link->shrink->state = HPS_SHRINK_REST;
+	fake->link->shrink->pads = 0;
+	fake_data(fake, FAKE_SMALL);
+	KUNIT_EXPECT_EQ(test, *word, 0);
+}
+
 static struct kunit_case target_cases[] = {
+	KUNIT_CASE(hps_target_pad__word),
 	KUNIT_CASE(hps_target_prepare__once),
 	KUNIT_CASE(hps_target_prepare__fails),
 	KUNIT_CASE(hps_target_expect__once),
