@@ -34,7 +34,7 @@
  * time; SRCCANCEL uses the receive of FIN, which is not sent before SRCCANCEL is
  * answered. Together these are 7, HPS_CTRL_SLOTS: a credit can always be returned, and
  * a receiver-not-ready NAK is a bug. READDONE and CANCELACK have receives besides, and
- * so have SINKAVAIL, SINKCANCEL and SINKACK, see receives.c and target.c.
+ * so have SINKAVAIL, WORD, SINKCANCEL and SINKACK, see receives.c and target.c.
  * Documentation/formal proves it, in credit.pml and, with BUFFERS, in receives.pml.
  */
 #include <linux/errno.h>

@@ -2,7 +2,8 @@
 /*
  * Keys: with one the peer reads what a send has lent (source.c), or writes to where a
  * reader waits (target.c). A key is good for exactly these bytes, from REG_MR on until it is
- * invalidated, which has to be before they are anybody else's.
+ * invalidated, which has to be before they are anybody else's. With another it asks at a
+ * word (rendezvous.c); that one is good until the connection ends.
  *
  * Memory regions are kept for the next key, those of a connection together: it has as many
  * as were in use at a time. They are destroyed before its queue pair, when that is drained.

@@ -272,14 +272,14 @@ void hps_rendezvous_hide(struct hps_link *link)
 }
 
 /**
- * hps_rendezvous_told - WORD came in, and was counted
+ * hps_rendezvous_hear - WORD came in, and was counted
  * @link: locked
  * @addr: where the peer's word is
  * @rkey: the key for it
  *
  * Return: 0, or -EPROTO if there cannot be one, or was.
  */
-int hps_rendezvous_told(struct hps_link *link, u64 addr, u32 rkey)
+int hps_rendezvous_hear(struct hps_link *link, u64 addr, u32 rkey)
 {
 	struct hps_rendezvous *rv = link->rendezvous;
 

@@ -58,7 +58,7 @@ bool hps_rendezvous_spent(const struct hps_link *link);
 bool hps_rendezvous_reach(struct hps_link *link, struct hps_word *word);
 void hps_rendezvous_show(struct hps_link *link, const struct hps_sinkavail *sink);
 void hps_rendezvous_hide(struct hps_link *link);
-int hps_rendezvous_told(struct hps_link *link, u64 addr, u32 rkey);
+int hps_rendezvous_hear(struct hps_link *link, u64 addr, u32 rkey);
 bool hps_rendezvous_known(const struct hps_link *link);
 bool hps_rendezvous_ask(struct hps_link *link);
 bool hps_rendezvous_awaits(const struct hps_link *link, u32 slot);

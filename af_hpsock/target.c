@@ -282,8 +282,7 @@ void hps_target_push(struct hps_link *link)
  * @mem: which waits, until hps_target_withdraw()
  *
  * Context: process, may sleep.
- * Return: false if the peer is not told of it; hps_target_withdraw() is not to be called
- * then.
+ * Return: false if it is not shown; hps_target_withdraw() is not to be called then.
  */
 bool hps_target_show(struct hps_conn *conn, const struct hps_pages *mem)
 {
@@ -583,7 +582,7 @@ int hps_target_word(struct hps_link *link, const struct hps_word *word)
 {
 	lockdep_assert_held(&link->conn.lock);
 	return hps_target_count(link) ?:
-	       hps_rendezvous_told(link, be64_to_cpu(word->addr),
+	       hps_rendezvous_hear(link, be64_to_cpu(word->addr),
 				   be32_to_cpu(word->rkey));
 }
 

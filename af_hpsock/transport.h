@@ -46,7 +46,7 @@ struct sock;
  *	without the lock, sleeps. Returns how many bytes came, at least one; or
  *	-ENOMEM; or -ECONNRESET when the connection is ending
  * @show: let the peer write what comes next in the stream to memory that waits for it. Process
- *	context, socket lock held, may sleep. False if it is not told, otherwise @withdraw
+ *	context, socket lock held, may sleep. False if it is not shown, otherwise @withdraw
  *	has to follow
  * @shown: may it still? Any context, a snapshot
  * @withdraw: wait until it may not, which the peer is told. Process context, sleeps, without

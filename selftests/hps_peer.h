@@ -29,7 +29,7 @@ struct peer {
 	enum {
 		PEER_DEEP,
 		PEER_ASKS_NOT,	/* no resources for RDMA Reads of ours, nor for atomics */
-		PEER_NOT_ASKED,	/* nor for those of theirs */
+		PEER_NOT_ASKED,	/* no resources for those of theirs */
 	} shallow;
 	struct ibv_mw *window;	/* of that, as the other end may invalidate its key */
 	struct hps_hello hello;	/* what we said */

@@ -211,7 +211,7 @@ static void hps_rendezvous_prepare__fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, prepare(fake), 0);
 }
 
-static void hps_rendezvous_told__bad(struct kunit *test)
+static void hps_rendezvous_hear__bad(struct kunit *test)
 {
 	static const u64 addrs[] = { WORD_ADDR + 1, WORD_ADDR + 4, U64_MAX - 7, U64_MAX - 15 };
 	struct fake_link *fake = attached(test);
@@ -245,7 +245,7 @@ static void hps_rendezvous_told__bad(struct kunit *test)
 }
 
 /* It is one of those that are counted. */
-static void hps_rendezvous_told__counted(struct kunit *test)
+static void hps_rendezvous_hear__counted(struct kunit *test)
 {
 	struct fake_link *fake = knows(test);
 
@@ -588,8 +588,8 @@ static struct kunit_case rendezvous_cases[] = {
 	KUNIT_CASE(hps_rendezvous_prepare__once),
 	KUNIT_CASE(hps_rendezvous_prepare__not_asked),
 	KUNIT_CASE(hps_rendezvous_prepare__fails),
-	KUNIT_CASE(hps_rendezvous_told__bad),
-	KUNIT_CASE(hps_rendezvous_told__counted),
+	KUNIT_CASE(hps_rendezvous_hear__bad),
+	KUNIT_CASE(hps_rendezvous_hear__counted),
 	KUNIT_CASE(hps_rendezvous_ask__swaps_and_reads),
 	KUNIT_CASE(hps_rendezvous_ask__before_an_offer),
 	KUNIT_CASE(hps_rendezvous_ask__cannot_post),
