@@ -148,7 +148,8 @@ machine_watch()
 # start_qemu NODE [NETDEV]
 start_qemu()
 {
-	local dir=$job/$1 cpu=max,-erms,-fsrm,-la57 accel=tcg,thread=multi extra=()
+	local dir=$job/$1 cpu=max,family=15,model=107,-erms,-fsrm,-la57
+	local accel=tcg,thread=multi extra=()
 	local qemu=(qemu-system-x86_64) own=$HPSOCK_CACHE/qemu
 
 	# The one of setup.sh, if it took the trouble.
@@ -156,8 +157,10 @@ start_qemu()
 		qemu=("$own/usr/bin/qemu-system-x86_64" -L "$own/usr/share/qemu"
 			-L "$own/usr/share/seabios")
 
-	# erms, fsrm and pclmulqdq are emulated byte by byte and bit by bit.  With
-	# icount an instruction is an instruction, and pclmulqdq saves many.
+	# erms, fsrm, fsrs and pclmulqdq are emulated byte by byte and bit by bit.  With
+	# icount an instruction is an instruction, and pclmulqdq saves many.  Of that family
+	# Linux knows that it copies well by words, as any processor of today does.
+	! "${qemu[@]}" -cpu help | grep -qw fsrs || cpu+=,-fsrs
 	if [ -n "$icount" ]; then
 		accel=tcg
 		smp=1
