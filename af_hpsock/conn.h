@@ -115,8 +115,8 @@ enum hps_urgent {
  * @done_rx: memory of receives that were replaced by others, likewise
  * @opening_timer: ends the handshake, or what TCP_DEFER_ACCEPT waits for
  * @cork_timer: has what is corked sent
- * @orphan_timer: ends an orphan, or has it reset. These three hold a reference while
- *	pending
+ * @idle_timer: ends an orphan, or has it reset; frees the spare buffers of one that is none.
+ *	These three hold a reference while pending
  * @probe: timer of probe.c, holds a reference while pending
  * @collect: work of fetch.c, holds a reference while queued
  * @heard: jiffies when the peer was last heard of
@@ -217,7 +217,7 @@ struct hps_conn {
 
 	struct timer_list opening_timer;
 	struct timer_list cork_timer;
-	struct timer_list orphan_timer;
+	struct timer_list idle_timer;
 	struct timer_list probe;
 	struct delayed_work collect;
 	unsigned long heard;

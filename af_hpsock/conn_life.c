@@ -7,6 +7,7 @@
 #include "compat.h"
 #include "conn.h"
 #include "conn_life.h"
+#include "conn_tx.h"
 #include "fetch.h"
 #include "net.h"
 #include "param.h"
@@ -73,14 +74,18 @@ static void hps_conn_cork_timer(struct timer_list *t)
 	hps_conn_put(conn);
 }
 
-static void hps_conn_orphan_timer(struct timer_list *t)
+static void hps_conn_idle_timer(struct timer_list *t)
 {
-	struct hps_conn *conn = from_timer(conn, t, orphan_timer);
+	struct hps_conn *conn = from_timer(conn, t, idle_timer);
 
 	spin_lock(&conn->lock);
 	/* It got more time while this waited. */
-	if (timer_pending(&conn->orphan_timer) || conn->shut)
+	if (timer_pending(&conn->idle_timer) || conn->shut)
 		goto unlock;
+	if (!conn->orphan) {
+		hps_conn_tx_idle(conn);
+		goto unlock;
+	}
 	if (!conn->resetting)
 		hps_stat_inc(conn->hn, HPS_STAT_ORPHAN_TIMEOUT);
 	hps_conn_shut(conn, conn->resetting ? conn->err : ETIMEDOUT);
@@ -115,7 +120,7 @@ void hps_conn_init(struct hps_conn *conn, const struct hps_transport *ops,
 	INIT_LIST_HEAD(&conn->tx_notes);
 	timer_setup(&conn->opening_timer, hps_conn_opening_timer, 0);
 	timer_setup(&conn->cork_timer, hps_conn_cork_timer, 0);
-	timer_setup(&conn->orphan_timer, hps_conn_orphan_timer, 0);
+	timer_setup(&conn->idle_timer, hps_conn_idle_timer, 0);
 	hps_probe_init(conn);
 	hps_fetch_init(conn);
 }
@@ -137,7 +142,7 @@ void hps_conn_arm_orphan(struct hps_conn *conn)
 		secs = conn->sk ? hps_sk(conn->sk)->linger2 : 0;
 		secs = secs ? max(secs, 0) : hps_fin_timeout;
 	}
-	hps_conn_arm(conn, &conn->orphan_timer, secs * HZ);
+	hps_conn_arm(conn, &conn->idle_timer, secs * HZ);
 }
 
 /* Nothing that the program sent, nor its end, waits here or is under way. */
@@ -192,7 +197,7 @@ void hps_conn_reset(struct hps_conn *conn, int err)
 	}
 	conn->resetting = true;
 	conn->err = err;
-	hps_conn_arm(conn, &conn->orphan_timer, HPS_RESET_PATIENCE);
+	hps_conn_arm(conn, &conn->idle_timer, HPS_RESET_PATIENCE);
 	conn->corked = false;
 	hps_stream_push(conn);
 	conn->ops->ask(conn);
@@ -423,7 +428,7 @@ int hps_conn_why(struct hps_conn *conn)
 static void hps_conn_stop_timers(struct hps_conn *conn)
 {
 	struct timer_list *timers[] = {
-		&conn->opening_timer, &conn->cork_timer, &conn->orphan_timer,
+		&conn->opening_timer, &conn->cork_timer, &conn->idle_timer,
 	};
 	int i;
 

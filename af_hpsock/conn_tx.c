@@ -12,6 +12,9 @@
 #include "stream.h"
 #include "zerocopy.h"
 
+/* How long spare buffers are kept when there is nothing under way */
+#define HPS_SPARE_KEEP	(HZ / 4)
+
 /* A send buffer is not needed any more; its charge is dropped by and by. */
 static void hps_conn_free_buf(struct hps_conn *conn, struct hps_buf *buf)
 {
@@ -98,7 +101,12 @@ void hps_conn_tx_resize(struct hps_conn *conn, u32 max)
 			hps_conn_free_buf(conn, buf);
 }
 
-/* Nothing is under way, and it may be long until the next send: keep no memory for it. */
+/* One with room in the queue that is too large to be kept for a program that is quiet. */
+static bool hps_conn_spares(const struct hps_buf *buf)
+{
+	return !buf->busy && buf->start == buf->end && buf->size > PAGE_SIZE;
+}
+
 static void hps_conn_free_spares(struct hps_conn *conn)
 {
 	struct hps_buf *buf, *next;
@@ -106,9 +114,45 @@ static void hps_conn_free_spares(struct hps_conn *conn)
 	list_for_each_entry_safe(buf, next, &conn->tx_spare, list)
 		hps_conn_free_buf(conn, buf);
 	list_for_each_entry_safe(buf, next, &conn->txq, list)
-		if (!buf->busy && buf->start == buf->end &&
-		    buf->size > PAGE_SIZE)
+		if (hps_conn_spares(buf))
 			hps_conn_free_buf(conn, buf);
+}
+
+/*
+ * Nothing is under way. A program that sends in bursts has use for the memory at once: to
+ * allocate it anew, and have it cleared, takes as long as to fill it. But it may be long
+ * until the next send, and then it is kept for nobody.
+ */
+static void hps_conn_quiet(struct hps_conn *conn)
+{
+	if (conn->orphan)
+		hps_conn_free_spares(conn);
+	else if (!timer_pending(&conn->idle_timer) &&
+		 (!list_empty(&conn->tx_spare) ||
+		  (!list_empty(&conn->txq) &&
+		   hps_conn_spares(list_last_entry(&conn->txq, struct hps_buf, list)))))
+		hps_conn_arm(conn, &conn->idle_timer, HPS_SPARE_KEEP);
+}
+
+/**
+ * hps_conn_tx_idle - was it quiet for long enough? Then spare buffers are freed
+ * @conn: locked, not shut, no orphan; its idle_timer has expired
+ */
+void hps_conn_tx_idle(struct hps_conn *conn)
+{
+	long left = (long)(conn->progress + HPS_SPARE_KEEP - jiffies);
+
+	lockdep_assert_held(&conn->lock);
+	/* While something is under way its completion will see to it. */
+	if (conn->tx_unacked)
+		return;
+	if (left > 0) {
+		hps_conn_arm(conn, &conn->idle_timer, left);
+		return;
+	}
+	hps_conn_free_spares(conn);
+	if (conn->sk)
+		hps_sock_reap_soon(conn->sk, conn);
 }
 
 /*
@@ -139,7 +183,7 @@ void hps_conn_tx_advanced(struct hps_conn *conn)
 		hps_conn_confirm(conn);
 	hps_stream_push(conn);
 	if (!conn->tx_unacked)
-		hps_conn_free_spares(conn);
+		hps_conn_quiet(conn);
 	hps_conn_check_finished(conn);
 	if (conn->sk && !conn->orphan)
 		hps_sock_reap_soon(conn->sk, conn);

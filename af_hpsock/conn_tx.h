@@ -11,5 +11,6 @@ void hps_conn_tx_done(struct hps_conn *conn, struct hps_buf *buf, u32 len);
 void hps_conn_tx_cut(struct hps_conn *conn, struct hps_buf *buf);
 void hps_conn_tx_advanced(struct hps_conn *conn);
 void hps_conn_tx_resize(struct hps_conn *conn, u32 max);
+void hps_conn_tx_idle(struct hps_conn *conn);
 
 #endif /* HPS_CONN_TX_H */

@@ -308,7 +308,7 @@ end_program:
 	od
 }
 
-/* hps_conn_orphan_timer(): an orphan's time is up, which is when nothing else moves. */
+/* hps_conn_idle_timer(): an orphan's time is up, which is when nothing else moves. */
 #ifdef BUG_NO_TIMER
 #define OVERDUE(e)	false
 #else

@@ -35,30 +35,41 @@ static u64 counter(struct fake_conn *fake, enum hps_stat stat)
 	return hps_stat_read(fake->conn.hn, stat);
 }
 
-static void hps_conn_orphan_timer__resetting(struct kunit *test)
+static void hps_conn_idle_timer__resetting(struct kunit *test)
 {
 	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
 	u64 before = counter(fake, HPS_STAT_ORPHAN_TIMEOUT);
 
+	fake->conn.orphan = true;
 	fake->conn.resetting = true;
 	fake->conn.err = ECONNRESET;
-	expire(fake, &fake->conn.orphan_timer);
+	expire(fake, &fake->conn.idle_timer);
 	KUNIT_EXPECT_EQ(test, counter(fake, HPS_STAT_ORPHAN_TIMEOUT), before);
 	KUNIT_EXPECT_EQ(test, fake->shut, 1);
 	KUNIT_EXPECT_EQ(test, fake->conn.err, ECONNRESET);
 }
 
-static void hps_conn_orphan_timer__once(struct kunit *test)
+/* One that has a socket goes on, whether it has spare buffers or not. */
+static void hps_conn_idle_timer__no_orphan(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+
+	expire(fake, &fake->conn.idle_timer);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	KUNIT_EXPECT_EQ(test, fake->conn.err, 0);
+}
+
+static void hps_conn_idle_timer__once(struct kunit *test)
 {
 	struct fake_conn *fake = fake_conn(test, TCP_FIN_WAIT1);
 	u64 before = counter(fake, HPS_STAT_ORPHAN_TIMEOUT);
 
 	fake->conn.orphan = true;
-	expire(fake, &fake->conn.orphan_timer);
+	expire(fake, &fake->conn.idle_timer);
 	KUNIT_EXPECT_EQ(test, fake->conn.err, ETIMEDOUT);
 	KUNIT_EXPECT_EQ(test, counter(fake, HPS_STAT_ORPHAN_TIMEOUT), before + 1);
 	/* It has ended already. */
-	expire(fake, &fake->conn.orphan_timer);
+	expire(fake, &fake->conn.idle_timer);
 	KUNIT_EXPECT_EQ(test, counter(fake, HPS_STAT_ORPHAN_TIMEOUT), before + 1);
 }
 
@@ -104,12 +115,12 @@ static void hps_conn_opening_timer__armed_anew(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.opening_timer));
 }
 
-static void hps_conn_orphan_timer__armed_anew(struct kunit *test)
+static void hps_conn_idle_timer__armed_anew(struct kunit *test)
 {
 	struct fake_conn *fake = fake_conn(test, TCP_FIN_WAIT1);
 
 	fake->conn.orphan = true;
-	expire_late(fake, &fake->conn.orphan_timer);
+	expire_late(fake, &fake->conn.idle_timer);
 	KUNIT_EXPECT_EQ(test, fake->shut, 0);
 }
 
@@ -166,7 +177,7 @@ static void hps_conn_drop__reset_waits(struct kunit *test)
 	hps_conn_drop(&fake->conn);
 	KUNIT_EXPECT_TRUE(test, fake->conn.resetting);
 	KUNIT_EXPECT_EQ(test, fake->shut, 0);
-	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.orphan_timer));
+	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.idle_timer));
 	fake->credits = 1;
 	FAKE_LOCKED(fake, hps_stream_push(&fake->conn));
 	KUNIT_EXPECT_EQ(test, fake->nr, 1);
@@ -294,13 +305,13 @@ static void hps_conn_end__stops_timers(struct kunit *test)
 
 	FAKE_LOCKED(fake, hps_conn_arm(conn, &conn->opening_timer, HZ);
 		     hps_conn_arm(conn, &conn->cork_timer, HZ);
-		     hps_conn_arm(conn, &conn->orphan_timer, HZ));
+		     hps_conn_arm(conn, &conn->idle_timer, HZ));
 	KUNIT_EXPECT_EQ(test, kref_read(&conn->ref), refs + 3);
 	hps_conn_get(conn);
 	fake_end(fake);
 	KUNIT_EXPECT_FALSE(test, timer_pending(&conn->opening_timer));
 	KUNIT_EXPECT_FALSE(test, timer_pending(&conn->cork_timer));
-	KUNIT_EXPECT_FALSE(test, timer_pending(&conn->orphan_timer));
+	KUNIT_EXPECT_FALSE(test, timer_pending(&conn->idle_timer));
 	hps_conn_put(conn);
 }
 
@@ -321,13 +332,14 @@ static void hps_conn_end__loses_offers(struct kunit *test)
 }
 
 static struct kunit_case conn_life_cases[] = {
-	KUNIT_CASE(hps_conn_orphan_timer__resetting),
-	KUNIT_CASE(hps_conn_orphan_timer__once),
+	KUNIT_CASE(hps_conn_idle_timer__resetting),
+	KUNIT_CASE(hps_conn_idle_timer__no_orphan),
+	KUNIT_CASE(hps_conn_idle_timer__once),
 	KUNIT_CASE(hps_conn_opening_timer__ends),
 	KUNIT_CASE(hps_conn_opening_timer__deferred),
 	KUNIT_CASE(hps_conn_cork_timer__sends),
 	KUNIT_CASE(hps_conn_opening_timer__armed_anew),
-	KUNIT_CASE(hps_conn_orphan_timer__armed_anew),
+	KUNIT_CASE(hps_conn_idle_timer__armed_anew),
 	KUNIT_CASE(hps_conn_cork_timer__armed_anew),
 	KUNIT_CASE(hps_conn_opening_timer__too_late),
 	KUNIT_CASE(hps_conn_check_finished__in_order),

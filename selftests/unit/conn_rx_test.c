@@ -32,7 +32,7 @@ static void hps_conn_rx_finack__states(struct kunit *test)
 	FAKE_LOCKED(fake, KUNIT_EXPECT_EQ(test, hps_conn_rx_finack(&fake->conn), 0));
 	KUNIT_EXPECT_EQ(test, fake->conn.state, TCP_FIN_WAIT2);
 	/* fin_timeout counts from now on. */
-	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.orphan_timer));
+	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.idle_timer));
 	FAKE_LOCKED(fake, KUNIT_EXPECT_EQ(test, hps_conn_rx_finack(&fake->conn), -EPROTO));
 }
 

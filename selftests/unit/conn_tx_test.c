@@ -63,7 +63,14 @@ static void hps_conn_tx_cut__rest(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->conn.done_mem), 1500);
 }
 
-/* With nothing under way there is no use for large ones. */
+/* As when its time has come */
+static void spare_time(struct fake_conn *fake)
+{
+	fake->conn.progress = jiffies - HPS_SPARE_KEEP;
+	FAKE_LOCKED(fake, hps_conn_tx_idle(&fake->conn));
+}
+
+/* With nothing under way for a while there is no use for large ones. */
 static void hps_conn_tx_advanced__frees(struct kunit *test)
 {
 	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
@@ -78,10 +85,64 @@ static void hps_conn_tx_advanced__frees(struct kunit *test)
 		     hps_conn_tx_advanced(conn));
 	KUNIT_EXPECT_TRUE(test, conn->confirmed);
 	KUNIT_EXPECT_FALSE(test, list_empty(&conn->txq));
+	KUNIT_EXPECT_FALSE(test, timer_pending(&conn->idle_timer));
+	/* Not all has arrived. */
+	spare_time(fake);
+	KUNIT_EXPECT_FALSE(test, list_empty(&conn->txq));
+	KUNIT_EXPECT_FALSE(test, timer_pending(&conn->idle_timer));
 	FAKE_LOCKED(fake, hps_conn_tx_done(conn, full, 1000);
 		     hps_conn_tx_advanced(conn));
+	KUNIT_EXPECT_FALSE(test, list_empty(&conn->txq));
+	KUNIT_EXPECT_FALSE(test, list_empty(&conn->tx_spare));
+	KUNIT_EXPECT_TRUE(test, timer_pending(&conn->idle_timer));
+	spare_time(fake);
 	KUNIT_EXPECT_TRUE(test, list_empty(&conn->txq));
 	KUNIT_EXPECT_TRUE(test, list_empty(&conn->tx_spare));
+	KUNIT_EXPECT_EQ(test, atomic_read(&conn->done_mem), 2 * PAGE_SIZE + 1000);
+}
+
+/* @len bytes went, and have arrived. */
+static void went(struct fake_conn *fake, u32 size, u32 len)
+{
+	struct hps_buf *buf = fake_tx(fake->test, &fake->conn, size, len);
+
+	fake->credits = 9;
+	FAKE_LOCKED(fake, hps_stream_push(&fake->conn);
+		     hps_conn_tx_done(&fake->conn, buf, len);
+		     hps_conn_tx_advanced(&fake->conn));
+}
+
+static void hps_conn_tx_idle__used_since(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+
+	went(fake, 1000, 1000);
+	FAKE_LOCKED(fake, hps_conn_disarm(conn, &conn->idle_timer);
+		     conn->progress = jiffies;
+		     hps_conn_tx_idle(conn));
+	KUNIT_EXPECT_FALSE(test, list_empty(&conn->tx_spare));
+	KUNIT_EXPECT_TRUE(test, timer_pending(&conn->idle_timer));
+}
+
+/* A page is kept: the next small write has a use for it. */
+static void hps_conn_quiet__small(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+
+	went(fake, PAGE_SIZE, 10);
+	KUNIT_EXPECT_FALSE(test, list_empty(&fake->conn.txq));
+	KUNIT_EXPECT_FALSE(test, timer_pending(&fake->conn.idle_timer));
+}
+
+/* Nobody will send any more. */
+static void hps_conn_quiet__orphan(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_FIN_WAIT1);
+
+	fake->conn.orphan = true;
+	went(fake, 1000, 1000);
+	KUNIT_EXPECT_TRUE(test, list_empty(&fake->conn.tx_spare));
 }
 
 static struct kunit_case conn_tx_cases[] = {
@@ -89,6 +150,9 @@ static struct kunit_case conn_tx_cases[] = {
 	KUNIT_CASE(hps_conn_tx_done__in_parts),
 	KUNIT_CASE(hps_conn_tx_cut__rest),
 	KUNIT_CASE(hps_conn_tx_advanced__frees),
+	KUNIT_CASE(hps_conn_tx_idle__used_since),
+	KUNIT_CASE(hps_conn_quiet__small),
+	KUNIT_CASE(hps_conn_quiet__orphan),
 	{}
 };
 
