@@ -67,7 +67,7 @@ extern const struct hps_opt_ops hps_tcp_nodelay, hps_tcp_cork, hps_tcp_maxseg,
 	hps_tcp_keepidle, hps_tcp_keepintvl, hps_tcp_keepcnt, hps_tcp_syncnt,
 	hps_tcp_linger2, hps_tcp_defer_accept, hps_tcp_window_clamp,
 	hps_tcp_info, hps_tcp_congestion, hps_tcp_user_timeout,
-	hps_tcp_notsent_lowat, hps_tcp_inq, hps_tcp_nothing, hps_tcp_zero;
+	hps_tcp_notsent_lowat, hps_tcp_inq, hps_tcp_nothing, hps_tcp_ulp, hps_tcp_zero;
 
 /* options_ip.c */
 extern const struct hps_opt_ops hps_ip_tos, hps_ip_ttl, hps_ip_mtu,

@@ -362,7 +362,7 @@ const struct hps_opt_ops hps_tcp_info = {
 	.get = hps_tcp_get_info,
 };
 
-/* TCP_ULP without one, TCP_CC_INFO of an algorithm that has none to give. */
+/* TCP_ULP without one, TCP_CC_INFO of an algorithm that has no information to give. */
 static int hps_tcp_get_nothing(struct sock *sk, const struct hps_opt *opt,
 			       void *buf)
 {
@@ -370,6 +370,17 @@ static int hps_tcp_get_nothing(struct sock *sk, const struct hps_opt *opt,
 }
 
 const struct hps_opt_ops hps_tcp_nothing = {
+	.get = hps_tcp_get_nothing,
+};
+
+/* The error by which programs learn of TCP that its kernel has no kTLS. */
+static int hps_tcp_set_ulp(struct sock *sk, const char *name)
+{
+	return -ENOENT;
+}
+
+const struct hps_opt_ops hps_tcp_ulp = {
+	.set_name = hps_tcp_set_ulp,
 	.get = hps_tcp_get_nothing,
 };
 

@@ -187,7 +187,7 @@ static const struct hps_opt hps_opts[] = {
 	{ SOL_TCP, TCP_CONGESTION, HPS_WORKS, &hps_tcp_congestion },
 	{ SOL_TCP, TCP_INFO, HPS_GET, &hps_tcp_info },
 	{ SOL_TCP, TCP_CC_INFO, HPS_GET, &hps_tcp_nothing },
-	{ SOL_TCP, TCP_ULP, HPS_GET, &hps_tcp_nothing },
+	{ SOL_TCP, TCP_ULP, HPS_WORKS, &hps_tcp_ulp },
 	{ SOL_TCP, TCP_IS_MPTCP, HPS_GET, &hps_tcp_zero },
 	{ SOL_TCP, TCP_QUICKACK, HPS_KEPT, &hps_opt_flag,
 	  HPS_KEPT_QUICKACK, .first = 1 },
