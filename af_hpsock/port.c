@@ -376,6 +376,8 @@ void hps_port_release(struct sock *sk)
 	port = hsk->port;
 	if (port) {
 		hsk->port = NULL;
+		/* Its name stays, as with inet_put_port(). */
+		inet_sk(sk)->inet_num = 0;
 		hlist_del_init(&hsk->sock_node);
 		hlist_del_init(&hsk->port_node);
 		if (hlist_empty(&port->socks)) {

@@ -130,6 +130,73 @@ TEST_F(bind, connected)
 	EXPECT_ERRNO(EINVAL, hps_bind(s, self->t.b));
 }
 
+/* Wait until the other end knows that all is over. */
+static bool over(int fd)
+{
+	int64_t end = hps_now() + hps_deadline();
+	struct sockaddr_storage peer;
+	socklen_t len;
+
+	do {
+		len = sizeof(peer);
+		if (getpeername(fd, (struct sockaddr *)&peer, &len) < 0)
+			return errno == ENOTCONN;
+		usleep(1000);
+	} while (hps_now() < end);
+	return false;
+}
+
+/* Both directions of a connection end. */
+static bool ends(int fd, int peer)
+{
+	return !shutdown(fd, SHUT_RDWR) && !shutdown(peer, SHUT_RDWR) && over(fd) && over(peer);
+}
+
+/* After a connection a socket has only the port that its program had asked for. */
+TEST_F(bind, ended)
+{
+	struct hps_addr before, after;
+	int c, s;
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	before = hps_name(c);
+	ASSERT_TRUE(ends(c, s));
+	after = hps_name(c);
+	EXPECT_TRUE(hps_same(&before, &after));
+	ASSERT_OK(hps_bind(c, hps_any(self->t.af, 0)));
+	after = hps_name(c);
+	EXPECT_NE(0, hps_port(&after));
+	/* Once, and it is of no use. */
+	EXPECT_ERRNO(EINVAL, hps_bind(c, hps_any(self->t.af, 0)));
+	EXPECT_ERRNO(EINVAL, listen(c, 1));
+	EXPECT_ERRNO(EISCONN, hps_connect(c, before));
+	ASSERT_OK(hps_bind(s, hps_any(self->t.af, 0)));
+	EXPECT_ERRNO(EINVAL, hps_bind(s, hps_any(self->t.af, 0)));
+}
+
+TEST_F(bind, ended_with_port)
+{
+	struct hps_addr at;
+	int l = hps_listen(&self->t, 1, &at), c, s;
+
+	ASSERT_OK(l);
+	c = hps_bound(&self->t, 0, hps_at(self->t.a, free_port(&self->t)));
+	ASSERT_OK(c);
+	ASSERT_OK(hps_connect(c, at));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	ASSERT_TRUE(ends(c, s));
+	EXPECT_ERRNO(EINVAL, hps_bind(c, hps_any(self->t.af, 0)));
+	/* To any is to none. */
+	c = hps_bound(&self->t, 0, self->t.a);
+	ASSERT_OK(c);
+	ASSERT_OK(hps_connect(c, at));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	ASSERT_TRUE(ends(c, s));
+	EXPECT_OK(hps_bind(c, hps_any(self->t.af, 0)));
+}
+
 TEST_F(bind, not_ours)
 {
 	const char *text = self->t.af == AF_INET ? "198.51.100.1" : "2001:db8::1";
