@@ -185,13 +185,11 @@ static void hps_cm_fail_attempt(struct hps_link *link, int err, u8 tries)
 
 /*
  * On iWARP rdma_cm's choice of a local port may be one that TCP uses, or has not done with
- * (TIME_WAIT), whose ports it does not know: another attempt has another. But not one below
- * 1024, which is the program's own (hps_cm_prove()).
+ * (TIME_WAIT), whose ports it does not know: another attempt has another.
  */
 static void hps_cm_fail_connect(struct hps_link *link, int err)
 {
-	bool port = (err == -EADDRINUSE || err == -EADDRNOTAVAIL) &&
-		    link->conn.local.port >= PROT_SOCK;
+	bool port = err == -EADDRINUSE || err == -EADDRNOTAVAIL;
 
 	hps_cm_fail_attempt(link, err, port ? HPS_TRIES_FEW : 0);
 }
