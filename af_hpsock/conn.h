@@ -115,7 +115,8 @@ enum hps_urgent {
  * @done_rx: memory of receives that were replaced by others, likewise
  * @opening_timer: ends the handshake, or what TCP_DEFER_ACCEPT waits for
  * @cork_timer: has what is corked sent
- * @idle_timer: ends an orphan, or has it reset; frees the spare buffers of one that is none.
+ * @idle_timer: ends an orphan, or has it reset; frees the spare buffers of one that is not,
+ *	HPS_SPARE_KEEP after @progress.
  *	These three hold a reference while pending
  * @probe: timer of probe.c, holds a reference while pending
  * @collect: work of fetch.c, holds a reference while queued

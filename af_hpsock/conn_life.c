@@ -276,6 +276,7 @@ void hps_conn_orphan(struct hps_conn *conn)
 		sk = conn->sk;
 		conn->sk = NULL;
 	} else {
+		hps_conn_tx_orphan(conn);
 		hps_conn_count_orphan(conn);
 	}
 	spin_unlock_bh(&conn->lock);
@@ -456,6 +457,7 @@ void hps_conn_end(struct hps_conn *conn)
 	if (conn->counted)
 		atomic_dec(&conn->hn->orphans);
 	WRITE_ONCE(conn->tx_hold, false);
+	hps_conn_tx_end(conn);
 	hps_conn_lose(conn);
 	conn->err = hps_conn_final_error(conn);
 	if (conn->listener &&

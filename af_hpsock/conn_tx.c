@@ -5,6 +5,7 @@
  */
 #include <net/sock.h>
 
+#include "compat.h"
 #include "conn.h"
 #include "conn_life.h"
 #include "conn_tx.h"
@@ -101,10 +102,14 @@ void hps_conn_tx_resize(struct hps_conn *conn, u32 max)
 			hps_conn_free_buf(conn, buf);
 }
 
-/* One with room in the queue that is too large to be kept for a program that is quiet. */
+/*
+ * One with room in the queue that is too large to be kept for a program that is quiet, of
+ * which nothing is under way.
+ */
 static bool hps_conn_spares(const struct hps_buf *buf)
 {
-	return !buf->busy && buf->start == buf->end && buf->size > PAGE_SIZE;
+	return !buf->busy && buf->start == buf->end && buf->done == buf->end &&
+	       buf->size > PAGE_SIZE;
 }
 
 static void hps_conn_free_spares(struct hps_conn *conn)
@@ -125,7 +130,7 @@ static void hps_conn_free_spares(struct hps_conn *conn)
  */
 static void hps_conn_quiet(struct hps_conn *conn)
 {
-	if (conn->orphan)
+	if (conn->orphan || (conn->sk && sk_under_memory_pressure(conn->sk)))
 		hps_conn_free_spares(conn);
 	else if (!timer_pending(&conn->idle_timer) &&
 		 (!list_empty(&conn->tx_spare) ||
@@ -151,6 +156,46 @@ void hps_conn_tx_idle(struct hps_conn *conn)
 		return;
 	}
 	hps_conn_free_spares(conn);
+	if (conn->sk)
+		hps_sock_reap_soon(conn->sk, conn);
+}
+
+/**
+ * hps_conn_tx_orphan - nobody will send any more, spare buffers are freed
+ * @conn: locked, an orphan
+ *
+ * Those of what is under way follow when it has completed.
+ */
+void hps_conn_tx_orphan(struct hps_conn *conn)
+{
+	lockdep_assert_held(&conn->lock);
+	hps_conn_free_spares(conn);
+	if (conn->sk)
+		hps_sock_reap_soon(conn->sk, conn);
+}
+
+/**
+ * hps_conn_tx_end - nothing will be sent any more, send buffers are freed
+ * @conn: locked, ended
+ *
+ * The socket may stay open for long. A buffer that a writer is filling just now is left to
+ * hps_conn_put().
+ */
+void hps_conn_tx_end(struct hps_conn *conn)
+{
+	struct list_head *lists[] = { &conn->txq, &conn->tx_flight, &conn->tx_spare };
+	struct hps_buf *buf, *next;
+	int i;
+
+	lockdep_assert_held(&conn->lock);
+	for (i = 0; i < ARRAY_SIZE(lists); i++) {
+		list_for_each_entry_safe(buf, next, lists[i], list) {
+			if (buf->busy)
+				continue;
+			atomic_add(buf->end - buf->done, &conn->done_bytes);
+			hps_conn_free_buf(conn, buf);
+		}
+	}
 	if (conn->sk)
 		hps_sock_reap_soon(conn->sk, conn);
 }
@@ -185,6 +230,6 @@ void hps_conn_tx_advanced(struct hps_conn *conn)
 	if (!conn->tx_unacked)
 		hps_conn_quiet(conn);
 	hps_conn_check_finished(conn);
-	if (conn->sk && !conn->orphan)
+	if (conn->sk)
 		hps_sock_reap_soon(conn->sk, conn);
 }

@@ -12,5 +12,7 @@ void hps_conn_tx_cut(struct hps_conn *conn, struct hps_buf *buf);
 void hps_conn_tx_advanced(struct hps_conn *conn);
 void hps_conn_tx_resize(struct hps_conn *conn, u32 max);
 void hps_conn_tx_idle(struct hps_conn *conn);
+void hps_conn_tx_orphan(struct hps_conn *conn);
+void hps_conn_tx_end(struct hps_conn *conn);
 
 #endif /* HPS_CONN_TX_H */

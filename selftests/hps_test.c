@@ -34,6 +34,15 @@ long hps_number(const char *path, long otherwise)
 }
 
 /*
+ * Bytes of the module that are not receives, of which a peer that was busy keeps some for a
+ * while.
+ */
+long hps_send_memory(void)
+{
+	return hps_stat("memory") - hps_stat("memory_receives");
+}
+
+/*
  * A counter of TCP's in /proc/net/netstat, which has a line of names and then one of
  * numbers; -1 where there is none of that name.
  */
@@ -597,6 +606,21 @@ bool hps_until_stat_is(const char *name, long count)
 	return true;
 }
 
+/* Wait until as much is left, and what receives have beside their bytes. */
+bool hps_until_send_memory(long bytes)
+{
+	int64_t end = hps_now() + hps_deadline();
+
+	while (hps_send_memory() > bytes + 65536) {
+		if (hps_now() > end) {
+			fprintf(stderr, "# %ld bytes more\n", hps_send_memory() - bytes);
+			return false;
+		}
+		usleep(2000);
+	}
+	return true;
+}
+
 bool hps_until_inq(int fd, int bytes)
 {
 	int64_t end = hps_now() + hps_deadline();
@@ -874,6 +898,16 @@ static bool look_at_sender(int fd, uint64_t *sum)
 			return true;
 	}
 	return queued == unsent;
+}
+
+/* From one end to the other, so much at a time that send buffers are worth to be kept. */
+bool hps_burst(int from, int to)
+{
+	pid_t pid = hps_fork();
+
+	if (!pid)
+		_exit(hps_push(from, 1 << 20, 65536, 1) != 1 << 20);
+	return hps_pull(to, 1 << 20, 65536, 1) == 1 << 20 && !hps_reap(pid);
 }
 
 /*

@@ -38,6 +38,11 @@
 #ifndef HPS_NO_HARNESS
 #include <kselftest_harness.h>
 #endif
+
+/* The C library's headers are older. */
+#ifndef IP_LOCAL_PORT_RANGE
+#define IP_LOCAL_PORT_RANGE	51
+#endif
 #include <linux/hpsock.h>
 
 struct hps_addr {
@@ -73,6 +78,7 @@ int hps_set_number(const char *path, long n);
 int hps_put(const char *path, const char *text);
 long hps_field(const char *path, const char *name);
 long hps_stat(const char *name);
+long hps_send_memory(void);
 long hps_netstat(const char *name);
 long hps_env(const char *name, long otherwise);
 void hps_init(struct hps *t, bool rdma, int af);
@@ -121,6 +127,7 @@ bool hps_settle(void);
 bool hps_quiet(int fd, int events);
 bool hps_until_stat(const char *name, long count);
 bool hps_until_stat_is(const char *name, long count);
+bool hps_until_send_memory(long bytes);
 bool hps_until_inq(int fd, int bytes);
 bool hps_until_outq(int fd, int bytes);
 void hps_until_blocked(pid_t tid);
@@ -132,6 +139,7 @@ size_t hps_check(const void *buf, size_t len, uint64_t at, uint64_t seed);
 int64_t hps_push(int fd, uint64_t len, size_t chunk, uint64_t seed);
 int64_t hps_pull(int fd, uint64_t len, size_t chunk, uint64_t seed);
 int64_t hps_pull_at(int fd, uint64_t at, uint64_t len, size_t chunk, uint64_t seed);
+bool hps_burst(int from, int to);
 int64_t hps_stuff(int fd, uint64_t at, uint64_t seed);
 uint64_t hps_random(uint64_t *state);
 

@@ -776,4 +776,58 @@ TEST_F(close, orphans_are_limited)
 	EXPECT_TRUE(orphans_are(0));
 }
 
+/* Who cannot send any more has no use for send buffers, though it may not close for long. */
+TEST_F(close, end_frees)
+{
+	long before = hps_send_memory();
+
+	ASSERT_TRUE(hps_burst(self->c, self->s));
+	ASSERT_OK(shutdown(self->c, SHUT_WR));
+	close(self->s);
+	EXPECT_TRUE(hps_until_send_memory(before));
+}
+
+TEST_F(close, reset_frees)
+{
+	long before = hps_send_memory();
+
+	ASSERT_LT(0, hps_stuff(self->c, 0, 1));
+	EXPECT_OK(hps_reset(self->s));
+	EXPECT_TRUE(hps_until_send_memory(before));
+}
+
+static bool until_fin_acked(int fd)
+{
+	int64_t end = hps_now() + hps_deadline();
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	while (getsockopt(fd, SOL_TCP, TCP_INFO, &info, &len) || info.tcpi_state != TCP_FIN_WAIT2) {
+		if (hps_now() > end)
+			return false;
+		usleep(100);
+	}
+	return true;
+}
+
+#define SHRINK_AFTER	"/sys/module/hpsock/parameters/shrink_after"
+
+/*
+ * Nor has an orphan, which waits for its peer's end. Nothing more is sent, not even to
+ * shrink receives.
+ */
+TEST_F(close, orphan_frees)
+{
+	long before = hps_send_memory(), shrink = hps_number(SHRINK_AFTER, 0);
+
+	EXPECT_TRUE(!self->t.rdma || !hps_set_number(SHRINK_AFTER, 3600));
+	ASSERT_TRUE(hps_burst(self->c, self->s));
+	ASSERT_OK(shutdown(self->c, SHUT_WR));
+	EXPECT_TRUE(until_fin_acked(self->c));
+	close(self->c);
+	EXPECT_TRUE(hps_until_send_memory(before));
+	EXPECT_TRUE(!self->t.rdma || !hps_set_number(SHRINK_AFTER, shrink));
+	EXPECT_EQ(1, send(self->s, "x", 1, MSG_NOSIGNAL));
+}
+
 TEST_HARNESS_MAIN

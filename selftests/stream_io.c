@@ -1204,8 +1204,8 @@ static uint32_t meminfo(int fd, int which)
 }
 
 /*
- * What was delivered is not charged any more, whether more is sent or not, and whether
- * its buffer is large enough to be freed or is kept for the next send.
+ * What was delivered is not charged any more, whether more is sent or not, nor if its
+ * buffer is kept for the next send.
  */
 TEST_F(io, delivered_is_free)
 {
@@ -1221,6 +1221,17 @@ TEST_F(io, delivered_is_free)
 			usleep(2000);
 		EXPECT_EQ(0, meminfo(self->c, SK_MEMINFO_WMEM_QUEUED)) TH_LOG("%d bytes", sizes[i]);
 	}
+}
+
+/* For which it is kept a moment. */
+TEST_F(io, idle_is_freed)
+{
+	long before = hps_send_memory();
+
+	ASSERT_TRUE(hps_burst(self->c, self->s));
+	EXPECT_TRUE(hps_until_send_memory(before));
+	ASSERT_TRUE(hps_burst(self->c, self->s));
+	EXPECT_TRUE(hps_until_send_memory(before));
 }
 
 /* Receives take the memory that is charged for them, whatever SO_RCVBUF is. */

@@ -49,12 +49,20 @@ static void hps_conn_idle_timer__resetting(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->conn.err, ECONNRESET);
 }
 
-/* One that has a socket goes on, whether it has spare buffers or not. */
+/* One that has a socket goes on, without its spare buffers. */
 static void hps_conn_idle_timer__no_orphan(struct kunit *test)
 {
 	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+	struct hps_buf *buf = fake_tx(test, conn, 1000, 1000);
 
-	expire(fake, &fake->conn.idle_timer);
+	fake->credits = 1;
+	FAKE_LOCKED(fake, hps_stream_push(conn);
+		     hps_conn_tx_done(conn, buf, 1000);
+		     KUNIT_EXPECT_FALSE(test, list_empty(&conn->tx_spare));
+		     conn->progress = jiffies - HZ);
+	expire(fake, &conn->idle_timer);
+	KUNIT_EXPECT_TRUE(test, list_empty(&conn->tx_spare));
 	KUNIT_EXPECT_EQ(test, fake->shut, 0);
 	KUNIT_EXPECT_EQ(test, fake->conn.err, 0);
 }

@@ -90,11 +90,12 @@ static void hps_conn_tx_advanced__frees(struct kunit *test)
 	spare_time(fake);
 	KUNIT_EXPECT_FALSE(test, list_empty(&conn->txq));
 	KUNIT_EXPECT_FALSE(test, timer_pending(&conn->idle_timer));
+	/* The timer shall not have come before it is looked at. */
 	FAKE_LOCKED(fake, hps_conn_tx_done(conn, full, 1000);
-		     hps_conn_tx_advanced(conn));
-	KUNIT_EXPECT_FALSE(test, list_empty(&conn->txq));
-	KUNIT_EXPECT_FALSE(test, list_empty(&conn->tx_spare));
-	KUNIT_EXPECT_TRUE(test, timer_pending(&conn->idle_timer));
+		     hps_conn_tx_advanced(conn);
+		     KUNIT_EXPECT_FALSE(test, list_empty(&conn->txq));
+		     KUNIT_EXPECT_FALSE(test, list_empty(&conn->tx_spare));
+		     KUNIT_EXPECT_TRUE(test, timer_pending(&conn->idle_timer)));
 	spare_time(fake);
 	KUNIT_EXPECT_TRUE(test, list_empty(&conn->txq));
 	KUNIT_EXPECT_TRUE(test, list_empty(&conn->tx_spare));
@@ -119,10 +120,46 @@ static void hps_conn_tx_idle__used_since(struct kunit *test)
 
 	went(fake, 1000, 1000);
 	FAKE_LOCKED(fake, hps_conn_disarm(conn, &conn->idle_timer);
-		     conn->progress = jiffies;
-		     hps_conn_tx_idle(conn));
-	KUNIT_EXPECT_FALSE(test, list_empty(&conn->tx_spare));
-	KUNIT_EXPECT_TRUE(test, timer_pending(&conn->idle_timer));
+		     conn->progress = jiffies + HZ;
+		     hps_conn_tx_idle(conn);
+		     KUNIT_EXPECT_FALSE(test, list_empty(&conn->tx_spare));
+		     KUNIT_EXPECT_TRUE(test, timer_pending(&conn->idle_timer)));
+}
+
+/* What is freed is not charged any more. */
+static void hps_conn_tx_idle__reaps(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+
+	fake_attach(test, fake);
+	went(fake, 1000, 1000);
+	spare_time(fake);
+	KUNIT_EXPECT_TRUE(test, list_empty(&fake->conn.tx_spare));
+	KUNIT_EXPECT_EQ(test, atomic_read(&fake->conn.done_mem), 0);
+}
+
+/* One that it waits for stays as it is. */
+static void hps_conn_quiet__armed(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+	unsigned long expires = jiffies + 100 * HZ;
+
+	FAKE_LOCKED(fake, hps_conn_arm(conn, &conn->idle_timer, 100 * HZ));
+	went(fake, 1000, 1000);
+	KUNIT_EXPECT_TRUE(test, time_after_eq(conn->idle_timer.expires, expires));
+}
+
+static void hps_conn_quiet__pressure(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct sock *sk = fake_attach(test, fake);
+	unsigned long pressure = *sk->sk_prot->memory_pressure;
+
+	WRITE_ONCE(*sk->sk_prot->memory_pressure, 1);
+	went(fake, 1000, 1000);
+	WRITE_ONCE(*sk->sk_prot->memory_pressure, pressure);
+	KUNIT_EXPECT_TRUE(test, list_empty(&fake->conn.tx_spare));
 }
 
 /* A page is kept: the next small write has a use for it. */
@@ -145,14 +182,74 @@ static void hps_conn_quiet__orphan(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&fake->conn.tx_spare));
 }
 
+static void hps_conn_tx_orphan__spares(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_FIN_WAIT2);
+
+	went(fake, 1000, 1000);
+	fake->conn.orphan = true;
+	FAKE_LOCKED(fake, hps_conn_tx_orphan(&fake->conn);
+		     KUNIT_EXPECT_TRUE(test, list_empty(&fake->conn.tx_spare)));
+}
+
+/* What is under way with room behind it is not spare. */
+static void hps_conn_tx_orphan__under_way(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_FIN_WAIT1);
+	struct hps_conn *conn = &fake->conn;
+	struct hps_buf *buf = fake_tx(test, conn, 2 * PAGE_SIZE, 1000);
+
+	fake->credits = 1;
+	conn->orphan = true;
+	FAKE_LOCKED(fake, hps_stream_push(conn);
+		     hps_conn_tx_orphan(conn));
+	KUNIT_ASSERT_FALSE(test, list_empty(&conn->txq));
+	FAKE_LOCKED(fake, hps_conn_tx_done(conn, buf, 1000);
+		     hps_conn_tx_advanced(conn));
+	KUNIT_EXPECT_TRUE(test, list_empty(&conn->txq));
+}
+
+/* Sent in part, not at all, spare: all is freed, but not under a writer's hands. */
+static void hps_conn_tx_end__all(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+	struct hps_buf *part, *busy;
+
+	went(fake, 1000, 1000);
+	KUNIT_EXPECT_FALSE(test, list_empty(&conn->tx_spare));
+	part = fake_tx(test, conn, 2000, 2000);
+	fake_tx(test, conn, 3000, 30);
+	busy = fake_tx(test, conn, 500, 5);
+	fake->credits = 2;
+	atomic_set(&conn->done_bytes, 0);
+	atomic_set(&conn->done_mem, 0);
+	FAKE_LOCKED(fake, hps_stream_push(conn);
+		     hps_conn_tx_done(conn, part, 1000);
+		     busy->busy = true;
+		     hps_conn_tx_end(conn));
+	KUNIT_EXPECT_TRUE(test, list_empty(&conn->tx_spare));
+	KUNIT_EXPECT_TRUE(test, list_empty(&conn->tx_flight));
+	KUNIT_EXPECT_TRUE(test, list_is_singular(&conn->txq));
+	KUNIT_EXPECT_PTR_EQ(test, list_first_entry(&conn->txq, struct hps_buf, list), busy);
+	KUNIT_EXPECT_EQ(test, atomic_read(&conn->done_bytes), 2030);
+	KUNIT_EXPECT_EQ(test, atomic_read(&conn->done_mem), 1000 + 2000 + 3000);
+}
+
 static struct kunit_case conn_tx_cases[] = {
 	KUNIT_CASE(hps_conn_tx_done__reuse),
 	KUNIT_CASE(hps_conn_tx_done__in_parts),
 	KUNIT_CASE(hps_conn_tx_cut__rest),
 	KUNIT_CASE(hps_conn_tx_advanced__frees),
 	KUNIT_CASE(hps_conn_tx_idle__used_since),
+	KUNIT_CASE(hps_conn_tx_idle__reaps),
 	KUNIT_CASE(hps_conn_quiet__small),
+	KUNIT_CASE(hps_conn_quiet__armed),
+	KUNIT_CASE(hps_conn_quiet__pressure),
 	KUNIT_CASE(hps_conn_quiet__orphan),
+	KUNIT_CASE(hps_conn_tx_orphan__spares),
+	KUNIT_CASE(hps_conn_tx_orphan__under_way),
+	KUNIT_CASE(hps_conn_tx_end__all),
 	{}
 };
 
