@@ -56,19 +56,6 @@ unlock:
 	return err;
 }
 
-/*
- * When a connection has ended, a port that the program did not ask for is its no more, and it
- * may bind to another.
- */
-static void hps_bind_anew(struct sock *sk)
-{
-	if (sk->sk_state == TCP_CLOSE && hps_sk(sk)->peer.port &&
-	    !(sk->sk_userlocks & SOCK_BINDPORT_LOCK)) {
-		hps_port_part(sk);
-		hps_port_release(sk);
-	}
-}
-
 /**
  * hps_bind - proto_ops.bind
  * @sock: the socket
@@ -105,9 +92,11 @@ int hps_bind(struct socket *sock, struct sockaddr *uaddr, int len)
 	    !ns_capable(net->user_ns, CAP_NET_BIND_SERVICE))
 		goto out;
 	err = -EINVAL;
-	hps_bind_anew(sk);
 	if (sk->sk_state != TCP_CLOSE || inet_sk(sk)->inet_num)
 		goto out;
+	/* That of a connection which has ended. */
+	if (hps_sk(sk)->peer.port)
+		hps_port_part(sk);
 	err = 0;
 	/* connect() takes one; who listens gets one then. */
 	if (!addr.port && hps_sk(sk)->bind_no_port)

@@ -11,6 +11,7 @@
 #include "connect.h"
 #include "listen.h"
 #include "net.h"
+#include "port.h"
 #include "retry.h"
 #include "sock.h"
 #include "stream.h"
@@ -129,7 +130,7 @@ void hps_close(struct sock *sk, long timeout)
 			sk_stream_wait_close(sk, timeout);
 		} else {
 			hps_conn_drop(conn);
-			hps_sock_set_state(sk, TCP_CLOSE);
+			hps_port_close(sk);
 		}
 	}
 	if (conn) {

@@ -86,6 +86,7 @@
 #include <net/tcp.h>
 
 #include "conn.h"
+#include "port.h"
 #include "sock.h"
 
 /**
@@ -208,9 +209,11 @@ void hps_conn_set_state(struct hps_conn *conn, int expected, u8 state)
 	lockdep_assert_held(&conn->lock);
 	WARN_ONCE(!((1 << conn->state) & expected),	/* I1 */
 		  "state %u to %u not expected\n", conn->state, state);
-	conn->state = state;
-	if (conn->sk)
+	if (conn->sk && state == TCP_CLOSE && conn->state != TCP_CLOSE)
+		hps_port_close(conn->sk);
+	else if (conn->sk)
 		hps_sock_set_state(conn->sk, state);
+	conn->state = state;
 }
 
 /**

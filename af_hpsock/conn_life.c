@@ -227,7 +227,10 @@ int hps_conn_attach(struct hps_conn *conn, struct sock *sk)
 		sock_hold(sk);
 		conn->sk = sk;
 	}
-	hps_sock_set_state(sk, conn->state);
+	if (conn->state == TCP_CLOSE)
+		hps_port_close(sk);
+	else
+		hps_sock_set_state(sk, conn->state);
 	if (conn->fin_rcvd)
 		sk->sk_shutdown |= RCV_SHUTDOWN;
 	if (conn->ended) {

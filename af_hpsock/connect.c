@@ -83,7 +83,7 @@ static void hps_connect_work(struct work_struct *work)
 		if (err) {
 			hps_connect_forget(sk);
 			sk->sk_err = -err;
-			hps_sock_set_state(sk, TCP_CLOSE);
+			hps_port_close(sk);
 			sk->sk_state_change(sk);
 			sk_error_report(sk);
 		}
@@ -112,14 +112,14 @@ static void hps_connect_undo(struct sock *sk)
 
 	hps_connect_forget(sk);
 	hps_retry_cancel(sk);
-	hps_sock_set_state(sk, TCP_CLOSE);
+	/* A port that bind() chose since then stays. */
+	if (sk->sk_state != TCP_CLOSE)
+		hps_port_close(sk);
 	hps_port_part(sk);
 	sk->sk_shutdown = 0;
 	local = hsk->local;
-	if (!(sk->sk_userlocks & SOCK_BINDPORT_LOCK)) {
-		hps_port_release(sk);
+	if (!hsk->port)
 		local.port = 0;
-	}
 	if (!(sk->sk_userlocks & SOCK_BINDADDR_LOCK)) {
 		if (local.v6 && local.port)
 			local.ip = in6addr_any;

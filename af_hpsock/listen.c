@@ -84,7 +84,7 @@ out:
 void hps_unlisten(struct sock *sk)
 {
 	hps_port_unlisten(sk);
-	hps_sock_set_state(sk, TCP_CLOSE);
+	hps_port_close(sk);
 	hps_listen_close(sk);
 	hps_transport_of(sk)->unlisten(sock_net(sk));
 }

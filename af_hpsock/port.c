@@ -357,6 +357,9 @@ void hps_port_rename(struct sock *sk, const struct hps_addr *addr)
 
 	spin_lock_bh(&hn->port_lock);
 	hps_sock_set_local(sk, addr);
+	/* The name that is left of a connection may have one. */
+	if (!hps_sk(sk)->port)
+		inet_sk(sk)->inet_num = 0;
 	spin_unlock_bh(&hn->port_lock);
 }
 
@@ -386,6 +389,22 @@ void hps_port_release(struct sock *sk)
 		}
 	}
 	spin_unlock_bh(&hn->port_lock);
+}
+
+/**
+ * hps_port_close - a socket enters TCP_CLOSE
+ * @sk: the socket, in another state or new
+ *
+ * As by tcp_set_state(), a port that the program did not ask for is its no more.
+ *
+ * Context: any, hps_conn.lock or the socket lock held.
+ */
+void hps_port_close(struct sock *sk)
+{
+	/* Others of its bits may just change, by setsockopt(). */
+	if (!data_race(sk->sk_userlocks & SOCK_BINDPORT_LOCK))
+		hps_port_release(sk);
+	hps_sock_set_state(sk, TCP_CLOSE);
 }
 
 /**

@@ -16,6 +16,7 @@ void hps_port_part(struct sock *sk);
 void hps_port_share(struct sock *sk, struct sock *with);
 void hps_port_rename(struct sock *sk, const struct hps_addr *addr);
 void hps_port_release(struct sock *sk);
+void hps_port_close(struct sock *sk);
 void hps_port_listen(struct sock *sk);
 void hps_port_unlisten(struct sock *sk);
 struct sock *hps_port_listener(struct net *net, const struct in6_addr *ip,

@@ -197,6 +197,79 @@ TEST_F(bind, ended_with_port)
 	EXPECT_OK(hps_bind(c, hps_any(self->t.af, 0)));
 }
 
+/* Others may have it then; the socket's own name stays. */
+TEST_F(bind, ended_leaves_port)
+{
+	struct hps_addr name, after;
+	int c, s, other;
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	name = hps_name(c);
+	/* TCP's TIME_WAIT is the server's. */
+	ASSERT_TRUE(ends(s, c));
+	other = hps_bound(&self->t, 0, name);
+	EXPECT_OK(other);
+	after = hps_name(c);
+	EXPECT_TRUE(hps_same(&name, &after));
+	if (self->t.af == AF_INET6)
+		EXPECT_OK(hps_set(c, SOL_IPV6, IPV6_V6ONLY, 1));
+	EXPECT_ERRNO(EADDRINUSE, hps_bind(c, name));
+	close(other);
+	EXPECT_OK(hps_bind(c, name));
+}
+
+/* A bind() that finds no port does not spoil the next. */
+TEST_F(bind, ended_no_port)
+{
+	int c, s, other;
+
+	if (hps_kernel() < 603 && !self->t.rdma)
+		SKIP(return, "TCP has no IP_LOCAL_PORT_RANGE before 6.3");
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	other = hps_bound(&self->t, 0, hps_any(self->t.af, 40020));
+	ASSERT_OK(other);
+	ASSERT_TRUE(ends(c, s));
+	ASSERT_OK(hps_set(c, SOL_IP, IP_LOCAL_PORT_RANGE, 40020u << 16 | 40020));
+	EXPECT_ERRNO(EADDRINUSE, hps_bind(c, hps_any(self->t.af, 0)));
+	close(other);
+	ASSERT_OK(hps_bind(c, hps_any(self->t.af, 0)));
+	EXPECT_EQ(40020, hps_port_of(c));
+}
+
+/* connect(AF_UNSPEC) takes what connect() took, not what bind() did. */
+TEST_F(bind, unspec_leaves_port)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	int fd = hps_bound(&self->t, 0, hps_any(self->t.af, 0)), c, s, port;
+
+	ASSERT_OK(fd);
+	port = hps_port_of(fd);
+	ASSERT_OK(connect(fd, &none, sizeof(none)));
+	EXPECT_EQ(port, hps_port_of(fd));
+	ASSERT_OK(listen(fd, 1));
+	EXPECT_EQ(port, hps_port_of(fd));
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	ASSERT_TRUE(ends(c, s));
+	ASSERT_OK(hps_bind(c, hps_any(self->t.af, 0)));
+	port = hps_port_of(c);
+	ASSERT_OK(connect(c, &none, sizeof(none)));
+	EXPECT_EQ(port, hps_port_of(c));
+	ASSERT_OK(listen(c, 1));
+	EXPECT_EQ(port, hps_port_of(c));
+}
+
+/* Nor does a listener that is shut down keep one that it did not ask for. */
+TEST_F(bind, unlisten_leaves_port)
+{
+	struct hps_addr at;
+	int l = hps_listen(&self->t, 1, &at);
+
+	ASSERT_OK(l);
+	ASSERT_OK(shutdown(l, SHUT_RD));
+	EXPECT_OK(hps_bound(&self->t, 0, at));
+}
+
 TEST_F(bind, not_ours)
 {
 	const char *text = self->t.af == AF_INET ? "198.51.100.1" : "2001:db8::1";

@@ -720,10 +720,6 @@ TEST_F(connect, mapped_v6only)
 	EXPECT_ERRNO(ENETUNREACH, hps_connect(c, hps_at(hps_mapped(v4.b), 5000)));
 }
 
-#ifndef IP_LOCAL_PORT_RANGE
-#define IP_LOCAL_PORT_RANGE 51
-#endif
-
 /* A socket that is to have this port and no other, by connect() or, at the latest, by bind(). */
 static int only_port(const struct hps *t, int port, bool late)
 {

@@ -14,9 +14,6 @@
 #include <net/if.h>
 
 /* The C library's headers are older than some of these, or in the way of others. */
-#ifndef IP_LOCAL_PORT_RANGE
-#define IP_LOCAL_PORT_RANGE	51
-#endif
 #ifndef TCP_TX_DELAY
 #define TCP_TX_DELAY		37
 #endif

@@ -461,6 +461,50 @@ static void hps_port_listener__equals(struct kunit *test)
 	KUNIT_EXPECT_GT(test, got_b, 300);
 }
 
+/* As when a connection ends */
+static void hps_port_close__not_asked_for(struct kunit *test)
+{
+	struct sock *sk = stream(test), *other = stream(test);
+
+	KUNIT_ASSERT_EQ(test, bind4(sk, HOST, 5000), 0);
+	KUNIT_ASSERT_EQ(test, connect4(sk, PEER, 80), 0);
+	hps_port_close(sk);
+	KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_CLOSE);
+	KUNIT_EXPECT_EQ(test, inet_sk(sk)->inet_num, 0);
+	KUNIT_EXPECT_EQ(test, hps_sk(sk)->local.port, 5000);
+	KUNIT_EXPECT_EQ(test, bind4(other, HOST, 5000), 0);
+}
+
+static void hps_port_close__asked_for(struct kunit *test)
+{
+	struct sock *sk = stream(test);
+
+	KUNIT_ASSERT_EQ(test, bind4(sk, HOST, 5000), 0);
+	sk->sk_userlocks |= SOCK_BINDPORT_LOCK;
+	KUNIT_ASSERT_EQ(test, connect4(sk, PEER, 80), 0);
+	hps_port_close(sk);
+	KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_CLOSE);
+	KUNIT_EXPECT_EQ(test, inet_sk(sk)->inet_num, 5000);
+	KUNIT_EXPECT_TRUE(test, known(5000, SOCK_STREAM));
+}
+
+/* The name of an ended connection, which is there again, is no port. */
+static void hps_port_bind__none_for_ended(struct kunit *test)
+{
+	struct sock *sk = stream_of(test, 40000, 40000), *other = stream(test);
+
+	KUNIT_ASSERT_EQ(test, connect4(sk, PEER, 80), 0);
+	hps_port_close(sk);
+	hps_port_part(sk);
+	KUNIT_ASSERT_EQ(test, bind4(other, HOST, 40000), 0);
+	KUNIT_EXPECT_EQ(test, bind4(sk, HOST, 0), -EADDRINUSE);
+	KUNIT_EXPECT_EQ(test, inet_sk(sk)->inet_num, 0);
+	KUNIT_EXPECT_EQ(test, hps_sk(sk)->local.port, 40000);
+	hps_port_release(other);
+	KUNIT_EXPECT_EQ(test, bind4(sk, HOST, 0), 0);
+	KUNIT_EXPECT_EQ(test, inet_sk(sk)->inet_num, 40000);
+}
+
 static struct kunit_case port_cases[] = {
 	KUNIT_CASE(hps_port_bind__taken_and_released),
 	KUNIT_CASE(hps_port_bind__no_memory),
@@ -487,6 +531,9 @@ static struct kunit_case port_cases[] = {
 	KUNIT_CASE(hps_port_share__listener_is_gone),
 	KUNIT_CASE(hps_port_rename__name),
 	KUNIT_CASE(hps_port_release__none),
+	KUNIT_CASE(hps_port_close__not_asked_for),
+	KUNIT_CASE(hps_port_close__asked_for),
+	KUNIT_CASE(hps_port_bind__none_for_ended),
 	KUNIT_CASE(hps_port_listener__best),
 	KUNIT_CASE(hps_port_listener__not_at_all),
 	KUNIT_CASE(hps_port_listener__equals),
