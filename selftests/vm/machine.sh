@@ -116,8 +116,8 @@ machine_ask()
 	else
 		{
 			echo 'hps: its processors:'
-			monitor "$1" 'info registers -a' | grep -a '^CPU#\|RIP=\|^RSP=\|RSP='
-			echo 'hps: threads of the machine, state, function of the host, jiffies used:'
+			monitor "$1" 'info registers -a' | grep -a '^CPU#\|[RE]IP=\|[RE]SP='
+			echo 'hps: threads of the machine, state, function of the host, jiffies used as a program:'
 			machine_threads "$(pgrep -P "${!pid}" || echo "${!pid}")"
 		} >>"$dir/console" 2>&1 || true
 		monitor "$1" nmi >/dev/null || true
@@ -131,9 +131,10 @@ monitor() { echo "$2" | timeout 10 socat -t 5 - "UNIX-CONNECT:$job/$1/monitor"; 
 machine_threads()
 {
 	local task
-	for task in /proc/"$1"/task/*; do
-		echo "$(<"$task/comm") $(awk '/^State/ { print $2 }' "$task/status")" \
-			"$(<"$task/wchan") $(awk '{ print $14 }' "$task/stat")"
+	for task in /proc/"$1"/task/[0-9]*; do
+		# A name may have spaces.
+		echo "$(<"$task/comm") $(sed 's/.*) //' "$task/stat" | awk '{ print $1 }')" \
+			"$(<"$task/wchan") $(sed 's/.*) //' "$task/stat" | awk '{ print $12 }')"
 	done
 }
 
@@ -145,17 +146,31 @@ machine_watch()
 	[ $status -ne 124 ] || machine_ask "$1"
 }
 
+# find_qemu: the command into "qemu": the one of setup.sh, where that is needed.
+find_qemu()
+{
+	local own=$HPSOCK_CACHE/qemu
+	qemu=(qemu-system-x86_64)
+	! "$own/usr/bin/qemu-system-x86_64" --version >/dev/null 2>&1 ||
+		qemu=("$own/usr/bin/qemu-system-x86_64" -L "$own/usr/share/qemu"
+			-L "$own/usr/share/seabios")
+}
+
+# qemu_version: which that is.
+qemu_version()
+{
+	local -a qemu
+	find_qemu
+	"${qemu[@]}" --version 2>/dev/null | sed -n '1s/.*version \([^ ]*\).*/\1/p'
+}
+
 # start_qemu NODE [NETDEV]
 start_qemu()
 {
 	local dir=$job/$1 cpu=max,family=15,model=107,-erms,-fsrm,-la57
 	local accel=tcg,thread=multi extra=()
-	local qemu=(qemu-system-x86_64) own=$HPSOCK_CACHE/qemu
-
-	# The one of setup.sh, if it took the trouble.
-	[ ! -e "$own/complete" ] ||
-		qemu=("$own/usr/bin/qemu-system-x86_64" -L "$own/usr/share/qemu"
-			-L "$own/usr/share/seabios")
+	local -a qemu
+	find_qemu
 
 	# erms, fsrm, fsrs and pclmulqdq are emulated byte by byte and bit by bit.  With
 	# icount an instruction is an instruction, and pclmulqdq saves many.  Of that family
@@ -172,7 +187,7 @@ start_qemu()
 		extra+=(-netdev "$2,id=n0" -device
 			"virtio-net-pci,netdev=n0,host_mtu=9000,mac=$(mac "$1")")
 	fi
-	leash "${qemu[@]}" -M q35,usb=off -cpu "$cpu" -accel "$accel" \
+	leash "${qemu[@]}" -name guest,debug-threads=on -M q35,usb=off -cpu "$cpu" -accel "$accel" \
 		-smp "$smp" -m "${memory:-1536}" -nodefaults -no-reboot -display none \
 		-kernel "$kernel_dir/image" -initrd "$kernel_dir/initramfs" \
 		-chardev "file,id=console,path=$dir/console,append=on" -serial chardev:console \
@@ -210,6 +225,7 @@ machine_start()
 	local dir=$job/$1 start=start_qemu
 	! is_uml || start=start_uml
 	mkfifo "$dir/pipe"
+	: >>"$dir/console"
 	if [ -n "$2" ]; then
 		tee "$dir/output" <"$dir/pipe" | sed -u "s/^/$2/" &
 	else
