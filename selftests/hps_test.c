@@ -1065,15 +1065,6 @@ bool hps_set_zcopy_sync(const char *how)
 	return !hps_put("/sys/module/hpsock/parameters/zcopy_sync", how);
 }
 
-/* How long memory of a program waits for the peer; 500 if nobody says otherwise */
-bool hps_set_patience(int ms)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%d", ms);
-	return !hps_put("/sys/module/hpsock/parameters/zcopy_patience", text);
-}
-
 /* Start it and wait until it sleeps. */
 void hps_block(struct hps_call *call)
 {

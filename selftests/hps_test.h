@@ -182,7 +182,6 @@ struct hps_call {
 };
 
 bool hps_set_zcopy(const char *how);
-bool hps_set_patience(int ms);
 void hps_start(struct hps_call *call);
 void hps_block(struct hps_call *call);
 void hps_interrupt(struct hps_call *call);

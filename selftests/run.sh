@@ -111,11 +111,25 @@ only()
 	done
 }
 
+# tunables: all of the module, FILE:VALUE a line.
+tunables() { grep -sH . /sys/module/hpsock/parameters/*; }
+
+# restore BEFORE: what a program has left changed, as one does that was ended in a test,
+# must not change what the others find.  Prints the names.
+restore()
+{
+	local file value
+	diff <(echo "$1") <(tunables) | sed -n 's/^< //p' |
+		while IFS=: read -r file value; do
+			[ ! -w "$file" ] || ! echo "$value" >"$file" || echo "${file##*/}"
+		done
+}
+
 # run PROGRAM[:TEST,...] SECONDS [VARIABLE=VALUE...]
 run()
 {
 	local args=("${filter[@]}") name=${1%%:*}
-	local log status counts ok bad skip why mark=ok begin=$SECONDS
+	local log status counts ok bad skip why mark=ok begin=$SECONDS tuned left
 	if [[ $name = *.sh ]]; then
 		[ "$family" != tcp ] || return
 		args=()
@@ -130,8 +144,10 @@ run()
 	printf -v log '%s/%02d.%.200s.log' "$logs" $number "${1//\//.}"
 	# Lets one see on the console which program the kernel complained of.
 	[ ! -w /dev/kmsg ] || echo "<5>hps: $1" >/dev/kmsg
+	tuned=$(tunables)
 	bounded $(($2 * slow)) "$log" env "${@:3}" "$(path_of "$name")" "${args[@]}"
 	status=$?
+	left=$(restore "$tuned" | paste -sd' ')
 	# Not every program has test cases over TCP.
 	if [ "$family" = tcp ] && grep -qx '1\.\.0' "$log"; then
 		return
@@ -139,6 +155,7 @@ run()
 	counts=$(awk -f ktap.awk "$log")
 	read -r ok bad skip <<<"$counts"
 	why=$(verdict $status "$bad" $((ok + bad + skip)))
+	[ -z "$left" ] || [ "$bad" -ne 0 ] || why=${why:-leaves $left changed}
 	if [ -n "$why" ]; then
 		bad=$((bad + 1))
 		why=", $why"

@@ -10,9 +10,12 @@
 
 #define LEN (512 << 10)
 
+#define PATIENCE "/sys/module/hpsock/parameters/zcopy_patience"
+
 FIXTURE(invite) {
 	struct hps t;
 	int c, s;
+	long patience;
 	uint64_t sent;		/* bytes of the stream so far */
 	uint8_t *out;
 };
@@ -86,7 +89,8 @@ FIXTURE_SETUP(invite)
 		ASSERT_TRUE(hps_set_zcopy("protect"));
 		ASSERT_TRUE(hps_set_zcopy_sync(variant->cas ? "cas" : "msg"));
 		/* A busy machine shall not make a reader give up. */
-		ASSERT_TRUE(hps_set_patience(60000));
+		self->patience = hps_number(PATIENCE, 0);
+		ASSERT_OK(hps_set_number(PATIENCE, 60000));
 	}
 	ASSERT_OK(hps_pair(&self->t, &self->c, &self->s));
 	if (self->t.rdma) {
@@ -107,7 +111,7 @@ FIXTURE_SETUP(invite)
 FIXTURE_TEARDOWN(invite)
 {
 	if (self->t.rdma) {
-		hps_set_patience(500);
+		hps_set_number(PATIENCE, self->patience);
 		hps_set_zcopy_sync("msg");
 	}
 }
@@ -296,7 +300,7 @@ TEST_F(invite, patient)
 	int64_t end = hps_now() + hps_deadline();
 
 	if (self->t.rdma) {
-		ASSERT_TRUE(hps_set_patience(500));
+		ASSERT_OK(hps_set_number(PATIENCE, 500));
 	}
 	ASSERT_TRUE(waits_with(&self->t, &call, true));
 	while (hps_pins() && hps_now() < end)
