@@ -105,4 +105,12 @@ static inline bool hps_buf_borrows(const struct hps_buf *buf)
 	return buf->gather || buf->lent;
 }
 
+/* Send: all was delivered, it may be filled from its beginning. */
+static inline void hps_buf_empty(struct hps_buf *buf)
+{
+	buf->start = 0;
+	buf->end = 0;
+	buf->done = 0;
+}
+
 #endif /* HPS_BUF_H */

@@ -63,9 +63,7 @@ void hps_conn_tx_done(struct hps_conn *conn, struct hps_buf *buf, u32 len)
 		buf->full = false;
 		list_move(&buf->list, &conn->tx_spare);
 	}
-	buf->start = 0;
-	buf->end = 0;
-	buf->done = 0;
+	hps_buf_empty(buf);
 }
 
 /**

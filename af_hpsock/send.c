@@ -56,6 +56,9 @@ static struct hps_buf *hps_send_tail(struct hps_conn *conn, size_t left)
 		goto unlock;
 	if (!list_empty(&conn->txq))
 		buf = list_last_entry(&conn->txq, struct hps_buf, list);
+	/* All of it was delivered while a writer filled it, who then failed. */
+	if (buf && buf->done == buf->end && !hps_buf_borrows(buf))
+		hps_buf_empty(buf);
 	if (buf && !hps_buf_borrows(buf) && hps_send_cuts(conn, buf, left)) {
 		buf->full = true;
 		list_move_tail(&buf->list, &conn->tx_flight);
