@@ -202,7 +202,8 @@ void hps_conn_limit_opening(struct hps_conn *conn, unsigned long end)
  * @expected: TCPF_* of the states in which this may happen
  * @state: TCP_*
  *
- * The socket, where there is one, shows the same state.
+ * The socket, where there is one, shows the same state. Once in TCP_CLOSE it may have
+ * another port, which stays.
  */
 void hps_conn_set_state(struct hps_conn *conn, int expected, u8 state)
 {

@@ -294,7 +294,7 @@ void hps_sock_reap_soon(struct sock *sk, const struct hps_conn *conn)
 	struct socket *sock = READ_ONCE(sk->sk_socket);
 
 	lockdep_assert_held(&conn->lock);
-	if (conn->tx_unacked && !atomic_read(&conn->done_mem) &&
+	if (conn->tx_unacked && !conn->ended && !atomic_read(&conn->done_mem) &&
 	    READ_ONCE(sk->sk_wmem_queued) <= READ_ONCE(sk->sk_sndbuf) / 2 &&
 	    !(sock && test_bit(SOCK_NOSPACE, &sock->flags)))
 		return;

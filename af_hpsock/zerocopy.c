@@ -54,8 +54,10 @@ static void hps_zerocopy_tell(struct hps_conn *conn)
 	}
 }
 
+/* What of it was not delivered never will be. */
 static void hps_zerocopy_done(struct hps_conn *conn, struct hps_buf *buf)
 {
+	atomic_add(buf->end - buf->done, &conn->done_bytes);
 	list_del(&buf->list);
 	hps_buf_free(buf);
 	conn->tx_gathers_done++;

@@ -2,6 +2,8 @@
 /* The ends of a connection: shutdown, close, reset, and what is left after. */
 #include "hps_test.h"
 
+#include <linux/sock_diag.h>
+
 HPS_PAIR_FIXTURE(close)
 
 static char buf[1 << 20];
@@ -794,6 +796,36 @@ TEST_F(close, reset_frees)
 	ASSERT_LT(0, hps_stuff(self->c, 0, 1));
 	EXPECT_OK(hps_reset(self->s));
 	EXPECT_TRUE(hps_until_send_memory(before));
+}
+
+static bool until_no_wmem(int fd)
+{
+	uint32_t info[SK_MEMINFO_VARS];
+	int64_t end = hps_now() + hps_deadline();
+	socklen_t len = sizeof(info);
+
+	while (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len) || info[SK_MEMINFO_WMEM_QUEUED]) {
+		if (hps_now() > end)
+			return false;
+		usleep(2000);
+	}
+	return true;
+}
+
+/* Nor are bytes that will not be sent counted, wherever they are. */
+TEST_F(close, reset_purges)
+{
+	int c, s, i;
+
+	for (i = 0; i < 2; i++) {
+		ASSERT_OK(hps_pair(&self->t, &c, &s));
+		ASSERT_OK(hps_zerocopy(&self->t, c));
+		while (send(c, buf, sizeof(buf), MSG_DONTWAIT | (i ? MSG_ZEROCOPY : 0)) > 0)
+			;
+		EXPECT_OK(hps_reset(s));
+		EXPECT_TRUE(until_no_wmem(c)) TH_LOG("with %s", i ? "MSG_ZEROCOPY" : "copies");
+		close(c);
+	}
 }
 
 static bool until_fin_acked(int fd)
