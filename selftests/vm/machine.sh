@@ -169,6 +169,10 @@ start_qemu()
 {
 	local dir=$job/$1 cpu=max,family=15,model=107,-erms,-fsrm,-la57
 	local accel=tcg,thread=multi extra=()
+	# QEMU before 10.0.3 follows a freed map of the memory when a guest with two processors
+	# finds its PCI devices (qemu-project issue 3040), and dies of it or leaves the guest
+	# hanging.  The map does not change where no device has memory of its own.
+	local legacy=disable-modern=on,vectors=0
 	local -a qemu
 	find_qemu
 
@@ -185,19 +189,19 @@ start_qemu()
 	fi
 	if [ -n "${2:-}" ]; then
 		extra+=(-netdev "$2,id=n0" -device
-			"virtio-net-pci,netdev=n0,host_mtu=9000,mac=$(mac "$1")")
+			"virtio-net-pci,$legacy,romfile=,netdev=n0,host_mtu=9000,mac=$(mac "$1")")
 	fi
-	leash "${qemu[@]}" -name guest,debug-threads=on -M q35,usb=off -cpu "$cpu" -accel "$accel" \
+	leash "${qemu[@]}" -name guest,debug-threads=on -M q35,usb=off,sata=off -cpu "$cpu" -accel "$accel" \
 		-smp "$smp" -m "${memory:-1536}" -nodefaults -no-reboot -display none \
 		-kernel "$kernel_dir/image" -initrd "$kernel_dir/initramfs" \
 		-chardev "file,id=console,path=$dir/console,append=on" -serial chardev:console \
 		-monitor "unix:$dir/monitor,server=on,wait=off" \
 		-chardev stdio,id=out,signal=off -serial chardev:out \
 		-fsdev local,id=root,path=/,security_model=none,readonly=on,multidevs=remap \
-		-device virtio-9p-pci,fsdev=root,mount_tag=rootfs \
+		-device "virtio-9p-pci,$legacy,fsdev=root,mount_tag=rootfs" \
 		-fsdev local,id=job,path="$job",security_model=none \
-		-device virtio-9p-pci,fsdev=job,mount_tag=job \
-		-device virtio-rng-pci "${extra[@]}" \
+		-device "virtio-9p-pci,$legacy,fsdev=job,mount_tag=job" \
+		-device "virtio-rng-pci,$legacy" "${extra[@]}" \
 		-append "console=ttyS0 nokaslr $(guest_args "$1") hps.out=ttyS1"
 }
 
