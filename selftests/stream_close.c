@@ -781,8 +781,10 @@ TEST_F(close, orphans_are_limited)
 /* Who cannot send any more has no use for send buffers, though it may not close for long. */
 TEST_F(close, end_frees)
 {
-	long before = hps_send_memory();
+	long before;
 
+	ASSERT_TRUE(hps_settle());
+	before = hps_send_memory();
 	ASSERT_TRUE(hps_burst(self->c, self->s));
 	ASSERT_OK(shutdown(self->c, SHUT_WR));
 	close(self->s);
@@ -791,8 +793,10 @@ TEST_F(close, end_frees)
 
 TEST_F(close, reset_frees)
 {
-	long before = hps_send_memory();
+	long before;
 
+	ASSERT_TRUE(hps_settle());
+	before = hps_send_memory();
 	ASSERT_LT(0, hps_stuff(self->c, 0, 1));
 	EXPECT_OK(hps_reset(self->s));
 	EXPECT_TRUE(hps_until_send_memory(before));
@@ -843,22 +847,27 @@ static bool until_fin_acked(int fd)
 }
 
 #define SHRINK_AFTER	"/sys/module/hpsock/parameters/shrink_after"
+#define FIN_TIMEOUT	"/sys/module/hpsock/parameters/fin_timeout"
 
 /*
  * Nor has an orphan, which waits for its peer's end. Nothing more is sent, not even to
- * shrink receives.
+ * shrink receives, and the wait does not end first.
  */
 TEST_F(close, orphan_frees)
 {
-	long before = hps_send_memory(), shrink = hps_number(SHRINK_AFTER, 0);
+	long before, shrink = hps_number(SHRINK_AFTER, 0), fin = hps_number(FIN_TIMEOUT, 0);
 
 	EXPECT_TRUE(!self->t.rdma || !hps_set_number(SHRINK_AFTER, 3600));
+	EXPECT_TRUE(!self->t.rdma || !hps_set_number(FIN_TIMEOUT, 3600));
+	ASSERT_TRUE(hps_settle());
+	before = hps_send_memory();
 	ASSERT_TRUE(hps_burst(self->c, self->s));
 	ASSERT_OK(shutdown(self->c, SHUT_WR));
 	EXPECT_TRUE(until_fin_acked(self->c));
 	close(self->c);
 	EXPECT_TRUE(hps_until_send_memory(before));
 	EXPECT_TRUE(!self->t.rdma || !hps_set_number(SHRINK_AFTER, shrink));
+	EXPECT_TRUE(!self->t.rdma || !hps_set_number(FIN_TIMEOUT, fin));
 	EXPECT_EQ(1, send(self->s, "x", 1, MSG_NOSIGNAL));
 }
 

@@ -1226,8 +1226,10 @@ TEST_F(io, delivered_is_free)
 /* For which it is kept a moment. */
 TEST_F(io, idle_is_freed)
 {
-	long before = hps_send_memory();
+	long before;
 
+	ASSERT_TRUE(hps_settle());
+	before = hps_send_memory();
 	ASSERT_TRUE(hps_burst(self->c, self->s));
 	EXPECT_TRUE(hps_until_send_memory(before));
 	ASSERT_TRUE(hps_burst(self->c, self->s));
