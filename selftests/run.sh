@@ -121,7 +121,9 @@ restore()
 	local file value
 	diff <(echo "$1") <(tunables) | sed -n 's/^< //p' |
 		while IFS=: read -r file value; do
-			[ ! -w "$file" ] || ! echo "$value" >"$file" || echo "${file##*/}"
+			# Some cannot be set while the module is there; or it is not any more.
+			[ ! -e "$file" ] || echo "$value" >"$file"
+			echo "${file##*/}"
 		done
 }
 

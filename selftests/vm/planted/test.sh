@@ -35,6 +35,9 @@ for name; do
 	fails)	result 1 fails; status=1;;
 	hangs)	sleep 1000;;
 	panics)	panics panic;;
+	leaves)
+		sh -c 'echo 77 >/sys/module/hpsock/parameters/orphan_timeout'
+		result $? leaves;;
 	# Alone it passes.
 	flaky)
 		if [ -e "$HPSOCK_JOB/programs/01.vm.planted.test.sh:passes.log" ]; then
