@@ -48,19 +48,30 @@ missing()
 }
 
 # Packages may start servers, which the tests do not want on this machine.
+policy=/usr/sbin/policy-rc.d
+our_policy='# Of the set-up of hpsock, while it installs packages'
+forbid_servers()
+{
+	[ ! -e $policy ] || return 0
+	printf '#!/bin/sh\n%s\nexit 101\n' "$our_policy" | as_root tee $policy >/dev/null
+	as_root chmod +x $policy
+}
+
+# Also after a set-up that was killed.
+allow_servers()
+{
+	! grep -qsxF "$our_policy" $policy || as_root rm $policy
+}
+
 install()
 {
-	local policy=/usr/sbin/policy-rc.d
 	refresh
 	say "installing $*"
-	if [ -e $policy ]; then
-		policy=
-	else
-		printf '#!/bin/sh\nexit 101\n' | as_root tee $policy >/dev/null
-		as_root chmod +x $policy
-	fi
+	trap allow_servers EXIT
+	forbid_servers
+	# What was interrupted the last time is in the way of all else; apt says what it lacks.
+	as_root env DEBIAN_FRONTEND=noninteractive dpkg --configure -a </dev/null >>"$log" 2>&1 || :
 	apt install --no-install-recommends "$@"
-	[ -z "$policy" ] || as_root rm "$policy"
 }
 
 packages()
@@ -70,6 +81,7 @@ packages()
 	list=$(missing $build $style $guest $programs)
 	# shellcheck disable=SC2086 # a list
 	[ -z "$list" ] || install $list
+	allow_servers
 }
 
 # newest SERIES: the newest release of it that there is to download.
@@ -118,9 +130,9 @@ debian_kernel()
 debian_mirror()
 {
 	local mirror
-	mirror=$(apt-cache policy | awk -v suite="$1/main" -v name="n=$1" '
-		$1 ~ /^[0-9]+$/ { uri = $3 == suite ? $2 : "" }
-		$1 == "release" && uri && ("," $2 ",") ~ /,o=Debian,/ && index("," $2 ",", "," name ",") &&
+	mirror=$(apt-cache policy | awk -v name=",n=$1," '
+		$1 ~ /^[0-9]+$/ { uri = $2 }
+		$1 == "release" && ("," $2 ",") ~ /,o=Debian,.*,c=main,/ && index("," $2 ",", name) &&
 			!found { print uri; found = 1 }')
 	echo "${mirror:-http://deb.debian.org/debian}"
 }
@@ -137,8 +149,9 @@ new_qemu()
 	rm -rf "$new" "$dir"
 	mkdir -p "$new"/{deb,lists/partial,cache/archives/partial} || return
 	echo "deb $(debian_mirror "$codename") $codename-backports main" >"$new/sources.list" || return
-	(cd "$new/deb" && timeout 60 apt-get "${options[@]}" update &&
-	 timeout 300 apt-get "${options[@]}" -t "$codename-backports" download \
+	# In the foreground: who interrupts the set-up interrupts these.
+	(cd "$new/deb" && timeout --foreground 120 apt-get "${options[@]}" update &&
+	 timeout --foreground 600 apt-get "${options[@]}" -t "$codename-backports" download \
 		 qemu-system-{x86,common,data} seabios) || return
 	dpkg --compare-versions "$(dpkg-deb -f "$new"/deb/qemu-system-x86_*.deb Version)" ge \
 		$NEW_QEMU || return
@@ -168,16 +181,22 @@ emulator()
 		rm -f "$dir.none"
 	else
 		rm -rf "$dir.new"
-		touch "$dir.none"
-		say "none could be had, see $log: with this machine's own a guest now and then hangs"
+		tail -n 20 "$log" >"$dir.none"
+		say "none could be had, see $dir.none: with this machine's own a guest now and then hangs"
 	fi
 }
 
-mkdir -p "$HPSOCK_CACHE"
+set_up()
+{
+	: >"$log"
+	packages
+	debian_kernel 6.12
+	debian_kernel 6.1
+	emulator
+}
+
 log=$HPSOCK_CACHE/setup.log
-: >"$log"
-packages
-locked qemu emulator
-debian_kernel 6.12
-debian_kernel 6.1
+mkdir -p "$HPSOCK_CACHE/lock"
+flock -n "$HPSOCK_CACHE/lock/setup" true || say 'waiting for another set-up to end'
+locked setup set_up
 "$VM/kernel.sh" --source >/dev/null
