@@ -160,8 +160,10 @@ find_qemu()
 qemu_version()
 {
 	local -a qemu
+	local version
 	find_qemu
-	"${qemu[@]}" --version 2>/dev/null | sed -n '1s/.*version \([^ ]*\).*/\1/p'
+	version=$("${qemu[@]}" --version 2>/dev/null | sed -n '1s/.*version \([^ ]*\).*/\1/p')
+	echo "QEMU ${version:-not found}"
 }
 
 # start_qemu NODE [NETDEV]
@@ -191,8 +193,9 @@ start_qemu()
 		extra+=(-netdev "$2,id=n0" -device
 			"virtio-net-pci,$legacy,romfile=,netdev=n0,host_mtu=9000,mac=$(mac "$1")")
 	fi
-	leash "${qemu[@]}" -name guest,debug-threads=on -M q35,usb=off,sata=off -cpu "$cpu" -accel "$accel" \
-		-smp "$smp" -m "${memory:-1536}" -nodefaults -no-reboot -display none \
+	leash "${qemu[@]}" -name guest,debug-threads=on -M q35,usb=off,sata=off \
+		-cpu "$cpu" -accel "$accel" -smp "$smp" -m "${memory:-1536}" \
+		-nodefaults -no-reboot -display none \
 		-kernel "$kernel_dir/image" -initrd "$kernel_dir/initramfs" \
 		-chardev "file,id=console,path=$dir/console,append=on" -serial chardev:console \
 		-monitor "unix:$dir/monitor,server=on,wait=off" \
