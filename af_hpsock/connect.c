@@ -117,9 +117,8 @@ static void hps_connect_undo(struct sock *sk)
 		hps_port_close(sk);
 	hps_port_part(sk);
 	sk->sk_shutdown = 0;
+	/* Whether it has the port still or not, as tcp_disconnect() leaves the name. */
 	local = hsk->local;
-	if (!hsk->port)
-		local.port = 0;
 	if (!(sk->sk_userlocks & SOCK_BINDADDR_LOCK)) {
 		if (local.v6 && local.port)
 			local.ip = in6addr_any;

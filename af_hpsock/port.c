@@ -347,7 +347,7 @@ void hps_port_share(struct sock *sk, struct sock *with)
 /**
  * hps_port_rename - the address of a socket becomes known, or is forgotten
  * @sk: the socket
- * @addr: the port is the one it has, or 0 if it has none
+ * @addr: the port is the one it has or had, or 0
  *
  * Context: any, hps_conn.lock or the socket lock held.
  */
@@ -395,7 +395,8 @@ void hps_port_release(struct sock *sk)
  * hps_port_close - a socket enters TCP_CLOSE
  * @sk: the socket, in another state or new
  *
- * As by tcp_set_state(), a port that the program did not ask for is its no more.
+ * As by tcp_set_state(), a port that the program did not ask for is its no more: by the
+ * time that the state can be seen others can take it.
  *
  * Context: any, hps_conn.lock or the socket lock held.
  */

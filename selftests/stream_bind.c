@@ -261,6 +261,41 @@ TEST_F(bind, unspec_leaves_port)
 	EXPECT_EQ(port, hps_port_of(c));
 }
 
+/* The name keeps the port that was connect()'s choice, as if it were the socket's still. */
+TEST_F(bind, unspec_keeps_name)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	int c, s, port, l = hps_bound(&self->t, 0, hps_any(self->t.af, 0));
+	struct hps_addr at;
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	port = hps_port_of(c);
+	ASSERT_OK(connect(c, &none, sizeof(none)));
+	EXPECT_EQ(port, hps_port_of(c));
+	EXPECT_EQ(self->t.af, hps_name(c).sa.sa_family);
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	port = hps_port_of(c);
+	ASSERT_TRUE(ends(s, c));
+	ASSERT_OK(connect(c, &none, sizeof(none)));
+	EXPECT_EQ(port, hps_port_of(c));
+
+	/* Nobody listens there. */
+	ASSERT_OK(l);
+	at = hps_at(self->t.b, hps_port_of(l));
+	c = hps_socket(&self->t, 0);
+	EXPECT_ERRNO(ECONNREFUSED, hps_connect(c, at));
+	EXPECT_NE(0, hps_port_of(c));
+	close(l);
+	l = hps_listen(&self->t, 1, &at);
+	ASSERT_OK(l);
+	EXPECT_OK(hps_connect(c, at));
+
+	port = hps_port_of(l);
+	ASSERT_OK(shutdown(l, SHUT_RD));
+	EXPECT_EQ(port, hps_port_of(l));
+}
+
 /* Nor does a listener that is shut down keep one that it did not ask for. */
 TEST_F(bind, unlisten_leaves_port)
 {
