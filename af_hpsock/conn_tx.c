@@ -24,6 +24,50 @@ static void hps_conn_free_buf(struct hps_conn *conn, struct hps_buf *buf)
 	hps_buf_free(buf);
 }
 
+/* The connection has ended: what is in a send buffer, or on its way from there, never arrives. */
+static void hps_conn_purge(struct hps_conn *conn, struct hps_buf *buf)
+{
+	atomic_add(buf->end - buf->done, &conn->done_bytes);
+	hps_conn_free_buf(conn, buf);
+}
+
+/*
+ * One with room in the queue that is too large to be kept for a program that is quiet, of
+ * which nothing is under way.
+ */
+static bool hps_conn_spares(const struct hps_buf *buf)
+{
+	return !buf->busy && buf->start == buf->end && buf->done == buf->end &&
+	       buf->size > PAGE_SIZE;
+}
+
+static void hps_conn_free_spares(struct hps_conn *conn)
+{
+	struct hps_buf *buf, *next;
+
+	list_for_each_entry_safe(buf, next, &conn->tx_spare, list)
+		hps_conn_free_buf(conn, buf);
+	list_for_each_entry_safe(buf, next, &conn->txq, list)
+		if (hps_conn_spares(buf))
+			hps_conn_free_buf(conn, buf);
+}
+
+/*
+ * Nothing is under way. A program that sends in bursts has use for the memory at once: to
+ * allocate it anew, and have it cleared, takes as long as to fill it. But it may be long
+ * until the next send, and then it is kept for nobody.
+ */
+static void hps_conn_quiet(struct hps_conn *conn)
+{
+	if (conn->orphan || (conn->sk && sk_under_memory_pressure(conn->sk)))
+		hps_conn_free_spares(conn);
+	else if (!timer_pending(&conn->idle_timer) &&
+		 (!list_empty(&conn->tx_spare) ||
+		  (!list_empty(&conn->txq) &&
+		   hps_conn_spares(list_last_entry(&conn->txq, struct hps_buf, list)))))
+		hps_conn_arm(conn, &conn->idle_timer, HPS_SPARE_KEEP);
+}
+
 /**
  * hps_conn_tx_done - a message with data has been delivered, or never will be
  * @conn: locked
@@ -67,6 +111,47 @@ void hps_conn_tx_done(struct hps_conn *conn, struct hps_buf *buf, u32 len)
 }
 
 /**
+ * hps_conn_tx_append - bytes of others follow those that are queued
+ * @conn: locked
+ * @buf: the bytes, as a buffer
+ *
+ * The last buffer with room cannot be filled further. If it is empty they pass it, so that
+ * there is never more than one of these.
+ */
+void hps_conn_tx_append(struct hps_conn *conn, struct hps_buf *buf)
+{
+	struct hps_buf *last = NULL;
+
+	lockdep_assert_held(&conn->lock);
+	if (!list_empty(&conn->txq))
+		last = list_last_entry(&conn->txq, struct hps_buf, list);
+	if (last && last->done == last->end && !hps_buf_borrows(last)) {
+		list_add_tail(&buf->list, &last->list);
+		return;
+	}
+	if (last)
+		last->full = true;
+	list_add_tail(&buf->list, &conn->txq);
+}
+
+/**
+ * hps_conn_tx_release - a writer lets go of a buffer
+ * @conn: locked
+ * @buf: busy, in a queue of @conn, with its end behind what was written; it may be gone
+ *	afterwards
+ */
+void hps_conn_tx_release(struct hps_conn *conn, struct hps_buf *buf)
+{
+	lockdep_assert_held(&conn->lock);
+	buf->busy = false;
+	if (unlikely(conn->ended))
+		hps_conn_purge(conn, buf);
+	/* Nothing was written, and no completion will see to it. */
+	else if (buf->start == buf->end && !conn->shut && !conn->tx_unacked)
+		hps_conn_quiet(conn);
+}
+
+/**
  * hps_conn_tx_cut - bytes that are queued will not be sent
  * @conn: locked
  * @buf: a buffer of ours in txq, not busy, of which nothing is posted any more; it may
@@ -77,9 +162,11 @@ void hps_conn_tx_cut(struct hps_conn *conn, struct hps_buf *buf)
 	lockdep_assert_held(&conn->lock);
 	atomic_add(buf->end - buf->start, &conn->done_bytes);
 	buf->end = buf->start;
-	/* The first part may be under way still. */
+	/* The first part may be under way still, and others follow. */
 	if (buf->done == buf->end)
 		hps_conn_free_buf(conn, buf);
+	else
+		buf->full = true;
 }
 
 /**
@@ -98,43 +185,6 @@ void hps_conn_tx_resize(struct hps_conn *conn, u32 max)
 	list_for_each_entry_safe(buf, next, &conn->tx_spare, list)
 		if (buf->size < max)
 			hps_conn_free_buf(conn, buf);
-}
-
-/*
- * One with room in the queue that is too large to be kept for a program that is quiet, of
- * which nothing is under way.
- */
-static bool hps_conn_spares(const struct hps_buf *buf)
-{
-	return !buf->busy && buf->start == buf->end && buf->done == buf->end &&
-	       buf->size > PAGE_SIZE;
-}
-
-static void hps_conn_free_spares(struct hps_conn *conn)
-{
-	struct hps_buf *buf, *next;
-
-	list_for_each_entry_safe(buf, next, &conn->tx_spare, list)
-		hps_conn_free_buf(conn, buf);
-	list_for_each_entry_safe(buf, next, &conn->txq, list)
-		if (hps_conn_spares(buf))
-			hps_conn_free_buf(conn, buf);
-}
-
-/*
- * Nothing is under way. A program that sends in bursts has use for the memory at once: to
- * allocate it anew, and have it cleared, takes as long as to fill it. But it may be long
- * until the next send, and then it is kept for nobody.
- */
-static void hps_conn_quiet(struct hps_conn *conn)
-{
-	if (conn->orphan || (conn->sk && sk_under_memory_pressure(conn->sk)))
-		hps_conn_free_spares(conn);
-	else if (!timer_pending(&conn->idle_timer) &&
-		 (!list_empty(&conn->tx_spare) ||
-		  (!list_empty(&conn->txq) &&
-		   hps_conn_spares(list_last_entry(&conn->txq, struct hps_buf, list)))))
-		hps_conn_arm(conn, &conn->idle_timer, HPS_SPARE_KEEP);
 }
 
 /**
@@ -159,7 +209,7 @@ void hps_conn_tx_idle(struct hps_conn *conn)
 }
 
 /**
- * hps_conn_tx_orphan - nobody will send any more, spare buffers are freed
+ * hps_conn_tx_orphan - nobody will send any more, large spare buffers are freed
  * @conn: locked, an orphan
  *
  * Those of what is under way follow when it has completed.
@@ -176,8 +226,8 @@ void hps_conn_tx_orphan(struct hps_conn *conn)
  * hps_conn_tx_end - nothing will be sent any more, send buffers are freed
  * @conn: locked, ended
  *
- * The socket may stay open for long. A buffer that a writer is filling just now is left to
- * hps_conn_put().
+ * The socket may stay open for long. A buffer that a writer is filling just now is freed
+ * when the writer lets go of it.
  */
 void hps_conn_tx_end(struct hps_conn *conn)
 {
@@ -188,10 +238,8 @@ void hps_conn_tx_end(struct hps_conn *conn)
 	lockdep_assert_held(&conn->lock);
 	for (i = 0; i < ARRAY_SIZE(lists); i++) {
 		list_for_each_entry_safe(buf, next, lists[i], list) {
-			if (buf->busy)
-				continue;
-			atomic_add(buf->end - buf->done, &conn->done_bytes);
-			hps_conn_free_buf(conn, buf);
+			if (!buf->busy)
+				hps_conn_purge(conn, buf);
 		}
 	}
 	if (conn->sk)

@@ -8,6 +8,8 @@ struct hps_buf;
 struct hps_conn;
 
 void hps_conn_tx_done(struct hps_conn *conn, struct hps_buf *buf, u32 len);
+void hps_conn_tx_append(struct hps_conn *conn, struct hps_buf *buf);
+void hps_conn_tx_release(struct hps_conn *conn, struct hps_buf *buf);
 void hps_conn_tx_cut(struct hps_conn *conn, struct hps_buf *buf);
 void hps_conn_tx_advanced(struct hps_conn *conn);
 void hps_conn_tx_resize(struct hps_conn *conn, u32 max);

@@ -19,6 +19,7 @@
 
 #include "conn.h"
 #include "conn_life.h"
+#include "conn_tx.h"
 #include "lent.h"
 #include "param.h"
 #include "record.h"
@@ -56,7 +57,7 @@ static struct hps_buf *hps_send_tail(struct hps_conn *conn, size_t left)
 		goto unlock;
 	if (!list_empty(&conn->txq))
 		buf = list_last_entry(&conn->txq, struct hps_buf, list);
-	/* All of it was delivered while a writer filled it, who then failed. */
+	/* Also what was delivered while a writer filled it, who then failed. */
 	if (buf && buf->done == buf->end && !hps_buf_borrows(buf))
 		hps_buf_empty(buf);
 	if (buf && !hps_buf_borrows(buf) && hps_send_cuts(conn, buf, left)) {
@@ -75,6 +76,20 @@ static struct hps_buf *hps_send_tail(struct hps_conn *conn, size_t left)
 unlock:
 	spin_unlock_bh(&conn->lock);
 	return buf;
+}
+
+/* Does a small write have a buffer of its own, as nothing before it can share one? */
+static bool hps_send_alone(struct hps_conn *conn)
+{
+	bool alone;
+
+	if (!READ_ONCE(conn->tx_unsent))
+		return true;
+	spin_lock_bh(&conn->lock);
+	alone = list_empty(&conn->txq) ||
+		hps_buf_borrows(list_last_entry(&conn->txq, struct hps_buf, list));
+	spin_unlock_bh(&conn->lock);
+	return alone;
 }
 
 /*
@@ -97,10 +112,10 @@ static struct hps_buf *hps_send_buf(struct sock *sk, struct hps_conn *conn,
 	if (size < room)
 		size *= room / size;
 	/*
-	 * A small write with nothing unsent before it: a page is room enough for it and
-	 * for the writes that may follow and combine with it.
+	 * A page is room enough for it and for the writes that may follow and combine with
+	 * it. Those between pages of others might keep much more memory than SO_SNDBUF.
 	 */
-	else if (left < PAGE_SIZE && !READ_ONCE(conn->tx_unsent))
+	else if (left < PAGE_SIZE && hps_send_alone(conn))
 		size = PAGE_SIZE;
 	if (!hps_sock_charge(sk, size, SK_MEM_SEND))
 		return NULL;
@@ -170,7 +185,7 @@ static void hps_send_head_done(struct hps_conn *conn)
 	if (!conn->tx_head)
 		return;
 	spin_lock_bh(&conn->lock);
-	conn->tx_head->busy = false;
+	hps_conn_tx_release(conn, conn->tx_head);
 	conn->tx_head = NULL;
 	spin_unlock_bh(&conn->lock);
 }
@@ -330,9 +345,10 @@ static ssize_t hps_send_copy(struct sock *sk, struct hps_conn *conn,
 		hps_send_fill_head(call, buf, len);
 
 	spin_lock_bh(&conn->lock);
-	buf->busy = false;
-	if (!err) {
+	if (!err)
 		buf->end += head + len;
+	hps_conn_tx_release(conn, buf);
+	if (!err) {
 		hps_stream_queued(conn, head + len);
 		hps_send_queued(sk, conn, call, head + len);
 	}
@@ -485,8 +501,8 @@ static void hps_send_abort(struct sock *sk, struct hps_send_call *call)
 	spin_lock_bh(&conn->lock);
 	if (buf) {
 		hps_record_fill(buf->data + buf->end, 0, HPS_RECORD_ABORT);
-		buf->busy = false;
 		buf->end += sizeof(struct hps_record);
+		hps_conn_tx_release(conn, buf);
 		hps_stream_queued(conn, sizeof(struct hps_record));
 		hps_send_queued(sk, conn, call, sizeof(struct hps_record));
 	} else {

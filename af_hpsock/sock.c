@@ -284,8 +284,8 @@ void hps_sock_reap(struct sock *sk)
  * @conn: the connection, of which there were completions
  *
  * A socket that is far from its limit and has nobody waiting is left to the next
- * completion, or call of its program. But not if memory was freed or all is delivered:
- * they may be long in coming.
+ * completion, or call of its program. But not if memory was freed, all is delivered or the
+ * connection has ended: they may be long in coming, or never come.
  *
  * Context: bottom halves off, hps_conn.lock held.
  */

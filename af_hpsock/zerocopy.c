@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 
 #include "conn.h"
+#include "conn_tx.h"
 #include "stream.h"
 #include "zerocopy.h"
 
@@ -36,7 +37,7 @@ void hps_zerocopy_queue(struct hps_conn *conn, struct hps_buf *buf)
 		head->end += sizeof(struct hps_record);
 		hps_stream_queued(conn, sizeof(struct hps_record));
 	}
-	list_add_tail(&buf->list, &conn->txq);
+	hps_conn_tx_append(conn, buf);
 	conn->tx_gathers++;
 	hps_stream_queued(conn, buf->size);
 }

@@ -86,4 +86,24 @@ TEST_F_TIMEOUT(program, holds_up_nobody, 120 * hps_slow())
 	}
 }
 
+/* A connection ends while a writer is still copying: its bytes are not kept for nobody. */
+TEST_F(program, end_under_copy)
+{
+	struct hps_call call = { .fn = hps_send_call, .buf = self->missing, .len = 1000 };
+	long before;
+	int c, s;
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	ASSERT_TRUE(hps_settle());
+	before = hps_send_memory();
+	call.fd = c;
+	hps_block(&call);
+	EXPECT_OK(hps_reset(s));
+	ASSERT_TRUE(hps_settle());
+	close(self->uffd);
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_TRUE(hps_until_no_wmem(c));
+	EXPECT_GE(before, hps_send_memory());
+}
+
 TEST_HARNESS_MAIN

@@ -4,6 +4,7 @@
 #include "hps_test.h"
 
 #include <linux/errqueue.h>
+#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -40,6 +41,16 @@ long hps_number(const char *path, long otherwise)
 long hps_send_memory(void)
 {
 	return hps_stat("memory") - hps_stat("memory_receives");
+}
+
+/* SK_MEMINFO_* of a socket */
+uint32_t hps_meminfo(int fd, int which)
+{
+	uint32_t info[SK_MEMINFO_VARS] = { 0 };
+	socklen_t len = sizeof(info);
+
+	getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len);
+	return info[which];
 }
 
 /*
@@ -621,6 +632,22 @@ bool hps_until_send_memory(long bytes)
 	return true;
 }
 
+/* Wait until nothing is charged to a socket that it sends. */
+bool hps_until_no_wmem(int fd)
+{
+	int64_t end = hps_now() + hps_deadline();
+	uint32_t left;
+
+	while ((left = hps_meminfo(fd, SK_MEMINFO_WMEM_QUEUED))) {
+		if (hps_now() > end) {
+			fprintf(stderr, "# %u bytes are queued\n", left);
+			return false;
+		}
+		usleep(2000);
+	}
+	return true;
+}
+
 bool hps_until_inq(int fd, int bytes)
 {
 	int64_t end = hps_now() + hps_deadline();
@@ -908,6 +935,35 @@ bool hps_burst(int from, int to)
 	if (!pid)
 		_exit(hps_push(from, 1 << 20, 65536, 1) != 1 << 20);
 	return hps_pull(to, 1 << 20, 65536, 1) == 1 << 20 && !hps_reap(pid);
+}
+
+/*
+ * Send without waiting, in turn a few bytes and some with MSG_ZEROCOPY. Returns the most
+ * that send buffers had meanwhile, or -1.
+ */
+long hps_mix(const struct hps *t, int fd, int rounds)
+{
+	static uint8_t buf[9000];
+	struct sock_extended_err ee;
+	long before = hps_send_memory(), most = 0, now;
+	int i, flag = MSG_DONTWAIT | MSG_NOSIGNAL;
+
+	for (i = 0; i < rounds; i++) {
+		if (send(fd, buf, 100, flag) < 0 ||
+		    send(fd, buf, sizeof(buf), flag | MSG_ZEROCOPY) < 0) {
+			if (errno != EAGAIN && errno != ENOBUFS)
+				return -1;
+			hps_poll(fd, POLLOUT, 10);
+		}
+		while (!hps_completion(t, fd, &ee))
+			;
+		if (i % 16)
+			continue;
+		now = hps_send_memory() - before;
+		if (now > most)
+			most = now;
+	}
+	return most;
 }
 
 /*

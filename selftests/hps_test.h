@@ -64,6 +64,9 @@ struct hps {
 	struct hps_addr a, b;	/* client's and server's host, port 0 */
 };
 
+/* Receives of a connection that is idle for so many seconds shrink. */
+#define HPS_SHRINK_AFTER "/sys/module/hpsock/parameters/shrink_after"
+
 int hps_family(void);
 int hps_slow(void);
 long hps_pins(void);
@@ -79,6 +82,7 @@ int hps_put(const char *path, const char *text);
 long hps_field(const char *path, const char *name);
 long hps_stat(const char *name);
 long hps_send_memory(void);
+uint32_t hps_meminfo(int fd, int which);
 long hps_netstat(const char *name);
 long hps_env(const char *name, long otherwise);
 void hps_init(struct hps *t, bool rdma, int af);
@@ -128,6 +132,7 @@ bool hps_quiet(int fd, int events);
 bool hps_until_stat(const char *name, long count);
 bool hps_until_stat_is(const char *name, long count);
 bool hps_until_send_memory(long bytes);
+bool hps_until_no_wmem(int fd);
 bool hps_until_inq(int fd, int bytes);
 bool hps_until_outq(int fd, int bytes);
 void hps_until_blocked(pid_t tid);
@@ -140,6 +145,7 @@ int64_t hps_push(int fd, uint64_t len, size_t chunk, uint64_t seed);
 int64_t hps_pull(int fd, uint64_t len, size_t chunk, uint64_t seed);
 int64_t hps_pull_at(int fd, uint64_t at, uint64_t len, size_t chunk, uint64_t seed);
 bool hps_burst(int from, int to);
+long hps_mix(const struct hps *t, int fd, int rounds);
 int64_t hps_stuff(int fd, uint64_t at, uint64_t seed);
 uint64_t hps_random(uint64_t *state);
 

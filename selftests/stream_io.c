@@ -2,7 +2,6 @@
 /* Bytes through a connection by every call there is. */
 #include "hps_test.h"
 
-#include <linux/sock_diag.h>
 #include <sys/sendfile.h>
 
 #define MIB (1 << 20)
@@ -1194,15 +1193,6 @@ TEST_F(io, rcvbuf_chosen)
 }
 
 /* One of SK_MEMINFO_*, without a call that would bring it up to date. */
-static uint32_t meminfo(int fd, int which)
-{
-	uint32_t info[SK_MEMINFO_VARS] = { 0 };
-	socklen_t len = sizeof(info);
-
-	getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len);
-	return info[which];
-}
-
 /*
  * What was delivered is not charged any more, whether more is sent or not, nor if its
  * buffer is kept for the next send.
@@ -1210,16 +1200,12 @@ static uint32_t meminfo(int fd, int which)
 TEST_F(io, delivered_is_free)
 {
 	static const int sizes[] = { 1, 3000, 60000 };
-	int64_t end;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		ASSERT_EQ(sizes[i], hps_push(self->c, sizes[i], sizes[i], 1));
 		ASSERT_EQ(sizes[i], hps_pull(self->s, sizes[i], sizes[i], 1));
-		end = hps_now() + hps_deadline();
-		while (meminfo(self->c, SK_MEMINFO_WMEM_QUEUED) && hps_now() < end)
-			usleep(2000);
-		EXPECT_EQ(0, meminfo(self->c, SK_MEMINFO_WMEM_QUEUED)) TH_LOG("%d bytes", sizes[i]);
+		EXPECT_TRUE(hps_until_no_wmem(self->c)) TH_LOG("%d bytes", sizes[i]);
 	}
 }
 
@@ -1234,6 +1220,31 @@ TEST_F(io, idle_is_freed)
 	EXPECT_TRUE(hps_until_send_memory(before));
 	ASSERT_TRUE(hps_burst(self->c, self->s));
 	EXPECT_TRUE(hps_until_send_memory(before));
+}
+
+/*
+ * Nor is one kept for a writer that had no bytes for it after all, though nothing else is
+ * sent, not even to shrink receives.
+ */
+TEST_F(io, fault_is_freed)
+{
+	long before, shrink = hps_number(HPS_SHRINK_AFTER, 0);
+	int c[8], s[8], i;
+
+	EXPECT_TRUE(!self->t.rdma || !hps_set_number(HPS_SHRINK_AFTER, 3600));
+	ASSERT_TRUE(hps_settle());
+	before = hps_send_memory();
+	for (i = 0; i < 8; i++) {
+		ASSERT_OK(hps_pair(&self->t, &c[i], &s[i]));
+		ASSERT_TRUE(hps_burst(c[i], s[i]));
+	}
+	/* Their receives have become more meanwhile. */
+	ASSERT_TRUE(hps_until_send_memory(before + 8 * 16384));
+	before = hps_send_memory();
+	for (i = 0; i < 8; i++)
+		EXPECT_ERRNO(EFAULT, send(c[i], hps_unmapped(), 65536, 0));
+	EXPECT_TRUE(hps_until_send_memory(before));
+	EXPECT_TRUE(!self->t.rdma || !hps_set_number(HPS_SHRINK_AFTER, shrink));
 }
 
 /* Receives take the memory that is charged for them, whatever SO_RCVBUF is. */

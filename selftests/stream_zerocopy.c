@@ -273,4 +273,27 @@ TEST_F(zerocopy, memlock)
 	EXPECT_ERRNO(EAGAIN, hps_completion(&self->t, self->c, &ee));
 }
 
+/*
+ * What is copied between pages keeps no more memory than SO_SNDBUF lets it have, whether
+ * it waits or is read as fast as it comes.
+ */
+TEST_F(zerocopy, small_between)
+{
+	pid_t pid;
+
+	ASSERT_OK(hps_set(self->c, SOL_SOCKET, SO_SNDBUF, 500000));
+	ASSERT_OK(hps_zerocopy(&self->t, self->c));
+	EXPECT_GT(2000000, hps_mix(&self->t, self->c, 200));
+	pid = hps_fork();
+	if (!pid) {
+		close(self->c);
+		while (recv(self->s, big, sizeof(big), 0) > 0)
+			;
+		_exit(0);
+	}
+	EXPECT_GT(2000000, hps_mix(&self->t, self->c, 2000));
+	ASSERT_OK(shutdown(self->c, SHUT_WR));
+	EXPECT_EQ(0, hps_reap(pid));
+}
+
 TEST_HARNESS_MAIN

@@ -252,6 +252,23 @@ static void hps_conn_orphan__too_many(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->conn.hn->orphans), 0);
 }
 
+/* Nobody will send any more. */
+static void hps_conn_orphan__frees(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+	struct hps_buf *buf = fake_tx(test, conn, 1000, 1000);
+
+	fake->credits = 1;
+	FAKE_LOCKED(fake, hps_stream_push(conn);
+		     hps_conn_tx_done(conn, buf, 1000));
+	KUNIT_EXPECT_FALSE(test, list_empty(&conn->tx_spare));
+	hps_conn_orphan(conn);
+	KUNIT_EXPECT_TRUE(test, list_empty(&conn->tx_spare));
+	KUNIT_EXPECT_EQ(test, conn->err, 0);
+	fake_end(fake);
+}
+
 static void hps_conn_established__initiator(struct kunit *test)
 {
 	struct fake_conn *fake = fake_conn(test, TCP_SYN_SENT);
@@ -356,6 +373,7 @@ static struct kunit_case conn_life_cases[] = {
 	KUNIT_CASE(hps_conn_attach__no_memory),
 	KUNIT_CASE(hps_conn_attach__ended),
 	KUNIT_CASE(hps_conn_orphan__too_many),
+	KUNIT_CASE(hps_conn_orphan__frees),
 	KUNIT_CASE(hps_conn_established__initiator),
 	KUNIT_CASE(hps_conn_established__shut),
 	KUNIT_CASE(hps_conn_why__each),

@@ -236,6 +236,71 @@ static void hps_conn_tx_end__all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&conn->done_mem), 1000 + 2000 + 3000);
 }
 
+/* A writer that was busy with one when the others were freed lets go of it. */
+static void hps_conn_tx_release__ended(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+	struct hps_buf *buf = fake_tx(test, conn, 500, 5);
+
+	buf->busy = true;
+	fake_end(fake);
+	KUNIT_EXPECT_EQ(test, atomic_read(&conn->done_bytes), 0);
+	FAKE_LOCKED(fake, buf->end += 7;
+		     hps_conn_tx_release(conn, buf));
+	KUNIT_EXPECT_TRUE(test, list_empty(&conn->txq));
+	KUNIT_EXPECT_EQ(test, atomic_read(&conn->done_bytes), 12);
+	KUNIT_EXPECT_EQ(test, atomic_read(&conn->done_mem), 500);
+}
+
+/* It wrote nothing, and there is no completion to come that would free a large one. */
+static void hps_conn_tx_release__unused(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+	struct hps_buf *buf = fake_tx(test, conn, 2 * PAGE_SIZE, 0);
+
+	buf->busy = true;
+	FAKE_LOCKED(fake, hps_conn_tx_release(conn, buf);
+		     KUNIT_EXPECT_TRUE(test, timer_pending(&conn->idle_timer)));
+	KUNIT_EXPECT_FALSE(test, buf->busy);
+	spare_time(fake);
+	KUNIT_EXPECT_TRUE(test, list_empty(&conn->txq));
+}
+
+static void hps_conn_tx_release__written(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+	struct hps_buf *buf = fake_tx(test, conn, 2 * PAGE_SIZE, 10);
+
+	buf->busy = true;
+	FAKE_LOCKED(fake, hps_conn_tx_release(conn, buf);
+		     KUNIT_EXPECT_FALSE(test, timer_pending(&conn->idle_timer)));
+	KUNIT_EXPECT_FALSE(test, buf->busy);
+}
+
+/* What others own passes one that is empty, and closes one that is not. */
+static void hps_conn_tx_append__order(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+	struct hps_buf *empty = fake_tx(test, conn, PAGE_SIZE, 0);
+	struct hps_buf *first = hps_buf_local(100), *second = hps_buf_local(100);
+
+	KUNIT_ASSERT_NOT_NULL(test, first);
+	KUNIT_ASSERT_NOT_NULL(test, second);
+	FAKE_LOCKED(fake, hps_conn_tx_append(conn, first));
+	KUNIT_EXPECT_PTR_EQ(test, list_first_entry(&conn->txq, struct hps_buf, list), first);
+	KUNIT_EXPECT_PTR_EQ(test, list_last_entry(&conn->txq, struct hps_buf, list), empty);
+	KUNIT_EXPECT_FALSE(test, empty->full);
+	FAKE_LOCKED(fake, empty->end = 10;
+		     hps_conn_tx_append(conn, second));
+	KUNIT_EXPECT_PTR_EQ(test, list_last_entry(&conn->txq, struct hps_buf, list), second);
+	KUNIT_EXPECT_TRUE(test, empty->full);
+	empty->end = 0;
+}
+
 static struct kunit_case conn_tx_cases[] = {
 	KUNIT_CASE(hps_conn_tx_done__reuse),
 	KUNIT_CASE(hps_conn_tx_done__in_parts),
@@ -250,6 +315,10 @@ static struct kunit_case conn_tx_cases[] = {
 	KUNIT_CASE(hps_conn_tx_orphan__spares),
 	KUNIT_CASE(hps_conn_tx_orphan__under_way),
 	KUNIT_CASE(hps_conn_tx_end__all),
+	KUNIT_CASE(hps_conn_tx_release__ended),
+	KUNIT_CASE(hps_conn_tx_release__unused),
+	KUNIT_CASE(hps_conn_tx_release__written),
+	KUNIT_CASE(hps_conn_tx_append__order),
 	{}
 };
 

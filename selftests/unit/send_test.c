@@ -39,9 +39,25 @@ static void hps_send_tail__under_way(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, list_empty(&conn->tx_flight));
 }
 
+/* Short writes between pages of others: each has a page, not a message's worth. */
+static void hps_send_alone__between_pages(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+	struct hps_buf *buf;
+
+	KUNIT_EXPECT_TRUE(test, hps_send_alone(conn));
+	buf = fake_tx(test, conn, 1200, 500);
+	KUNIT_EXPECT_FALSE(test, hps_send_alone(conn));
+	buf->lent = true;
+	KUNIT_EXPECT_TRUE(test, hps_send_alone(conn));
+	buf->lent = false;
+}
+
 static struct kunit_case send_cases[] = {
 	KUNIT_CASE(hps_send_tail__delivered_meanwhile),
 	KUNIT_CASE(hps_send_tail__under_way),
+	KUNIT_CASE(hps_send_alone__between_pages),
 	{}
 };
 
