@@ -6,7 +6,6 @@
  */
 #include "hps_test.h"
 
-#define SHRINK_AFTER "/sys/module/hpsock/parameters/shrink_after"
 #define MEM_MAX "/sys/module/hpsock/parameters/mem_max_kb"
 #define MEM_SHARE "/sys/module/hpsock/parameters/mem_share"
 #define MIB (1 << 20)
@@ -25,7 +24,7 @@ FIXTURE_SETUP(shrink)
 {
 	hps_init(&self->t, variant->rdma, variant->af);
 	if (self->t.rdma) {
-		self->after = hps_number(SHRINK_AFTER, 0);
+		self->after = hps_number(HPS_SHRINK_AFTER, 0);
 		self->max = hps_number(MEM_MAX, 0);
 		self->share = hps_number(MEM_SHARE, 0);
 	}
@@ -37,7 +36,7 @@ FIXTURE_TEARDOWN(shrink)
 	close(self->c);
 	close(self->s);
 	if (self->t.rdma) {
-		EXPECT_OK(hps_set_number(SHRINK_AFTER, self->after));
+		EXPECT_OK(hps_set_number(HPS_SHRINK_AFTER, self->after));
 		EXPECT_OK(hps_set_number(MEM_SHARE, self->share));
 		EXPECT_OK(hps_set_number(MEM_MAX, self->max));
 	}
@@ -45,7 +44,7 @@ FIXTURE_TEARDOWN(shrink)
 
 static bool after(const struct hps *t, int seconds)
 {
-	return !t->rdma || !hps_set_number(SHRINK_AFTER, seconds);
+	return !t->rdma || !hps_set_number(HPS_SHRINK_AFTER, seconds);
 }
 
 static struct hpsock_info info_of(int fd)

@@ -5,8 +5,6 @@
  */
 #include "hps_peer.h"
 
-#define SHRINK_AFTER "/sys/module/hpsock/parameters/shrink_after"
-
 FIXTURE(wire) {
 	struct hps t;
 	struct hps_addr at;
@@ -25,7 +23,7 @@ FIXTURE_VARIANT_ADD(wire, hpsock6) { AF_INET6 };
 FIXTURE_SETUP(wire)
 {
 	hps_init(&self->t, true, variant->af);
-	self->shrink_after = hps_number(SHRINK_AFTER, 0);
+	self->shrink_after = hps_number(HPS_SHRINK_AFTER, 0);
 	self->l = hps_listen(&self->t, 4, &self->at);
 	ASSERT_OK(self->l);
 	peer_hello(&self->peer, 40000, hps_port(&self->at));
@@ -34,7 +32,7 @@ FIXTURE_SETUP(wire)
 FIXTURE_TEARDOWN(wire)
 {
 	peer_free(&self->peer);
-	EXPECT_OK(hps_set_number(SHRINK_AFTER, self->shrink_after));
+	EXPECT_OK(hps_set_number(HPS_SHRINK_AFTER, self->shrink_after));
 }
 
 static char buf[1 << 20];
@@ -1242,12 +1240,12 @@ static int send_granted(struct peer *p, int type, const void *data, uint32_t len
 static struct hps_smaller asked(struct __test_metadata *_metadata, struct hps *t, int l,
 				struct hps_addr *at, struct peer *p, int *s, long *memory)
 {
-	long before = hps_number(SHRINK_AFTER, 0);
+	long before = hps_number(HPS_SHRINK_AFTER, 0);
 	const struct hps_smaller *smaller;
 	struct peer_msg msg;
 	uint32_t room;
 
-	EXPECT_OK(hps_set_number(SHRINK_AFTER, 1));
+	EXPECT_OK(hps_set_number(HPS_SHRINK_AFTER, 1));
 	p->hello.features = htobe64(HPS_FEATURE_SHRINK);
 	EXPECT_OK(peer_dial(p, t, at));
 	*s = hps_accept(l);
@@ -1265,7 +1263,7 @@ static struct hps_smaller asked(struct __test_metadata *_metadata, struct hps *t
 	smaller = (const void *)msg.data;
 	EXPECT_EQ(room, ntohl(smaller->size) - sizeof(struct hps_hdr));
 	EXPECT_LT(*memory, hps_stat("memory_receives"));
-	EXPECT_OK(hps_set_number(SHRINK_AFTER, before));
+	EXPECT_OK(hps_set_number(HPS_SHRINK_AFTER, before));
 	return *smaller;
 }
 
