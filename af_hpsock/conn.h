@@ -108,7 +108,8 @@ enum hps_urgent {
  * @tx_urgent_told: the peer was told that an urgent byte will come
  * @tx_urgent_at: the place of that byte in the stream
  * @reported: the program was told that the connection is over
- * @tx_blocked: the transport takes no DATA; it calls hps_stream_push() when it may
+ * @tx_blocked: the transport takes no DATA, or is busy; it calls hps_stream_push() when it
+ *	may, or is less so
  * @corked: hold back what does not fill a message
  * @done_bytes: completed bytes the socket's accounts do not know of yet
  * @done_mem: memory of freed send buffers, likewise

@@ -38,6 +38,7 @@
  * Documentation/formal proves it, in credit.pml and, with BUFFERS, in receives.pml.
  */
 #include <linux/errno.h>
+#include <linux/limits.h>
 #include <linux/minmax.h>
 
 #include "credit.h"
@@ -79,6 +80,7 @@ void hps_credit_begin(struct hps_credit *credit, u32 window)
 void hps_credit_hello(struct hps_credit *credit, u32 credits, u32 max)
 {
 	credit->tx_granted = credits;
+	credit->tx_fresh = min_t(u32, credits, U16_MAX);
 	credit->tx_max = max;
 }
 
@@ -96,6 +98,8 @@ int hps_credit_granted(struct hps_credit *credit, u32 total)
 	if ((s32)(total - credit->tx_granted) < 0 ||
 	    total - credit->tx_used > credit->tx_max)
 		return -EPROTO;
+	if (total != credit->tx_granted)
+		credit->tx_fresh = min_t(u32, total - credit->tx_used, U16_MAX);
 	credit->tx_granted = total;
 	return 0;
 }
@@ -141,6 +145,23 @@ int hps_credit_received(struct hps_credit *credit)
 bool hps_credit_dry(const struct hps_credit *credit)
 {
 	return credit->rx_used == credit->rx_told;
+}
+
+/**
+ * hps_credit_behind - will the peer grant anew by the time that it has read what it has?
+ * @credit: the connection's
+ * @least: not if it has less to read than so many messages
+ *
+ * As hps_credit_due() has it there, it will when it has read half of its window; and
+ * what it left us with when it last granted was no more than all of it.
+ *
+ * Context: any, hps_conn.lock held.
+ * Return: true if it will, provided that it reads.
+ */
+bool hps_credit_behind(const struct hps_credit *credit, u32 least)
+{
+	return credit->tx_fresh >= 2 * least &&
+	       hps_credit_left(credit) <= credit->tx_fresh / 2;
 }
 
 /**

@@ -18,6 +18,7 @@
  *	after @window became less, until the peer has used what it had
  * @window_max: what @window may grow to
  * @dry: the peer has used all it knew of since this was last cleared
+ * @tx_fresh: credits left when the peer had just granted some
  *
  * The totals since the beginning count modulo 2^32. Guarded by hps_conn.lock, and written
  * here and in credit.c alone.
@@ -32,6 +33,7 @@ struct hps_credit {
 	u32 window;
 	u32 window_max;
 	bool dry;
+	u16 tx_fresh;
 };
 
 /* Credits left to send with. */
@@ -73,6 +75,7 @@ void hps_credit_hello(struct hps_credit *credit, u32 credits, u32 max);
 int hps_credit_granted(struct hps_credit *credit, u32 total);
 int hps_credit_spent(struct hps_credit *credit);
 int hps_credit_received(struct hps_credit *credit);
+bool hps_credit_behind(const struct hps_credit *credit, u32 least);
 bool hps_credit_tight(const struct hps_credit *credit);
 bool hps_credit_due(const struct hps_credit *credit, bool unread);
 bool hps_credit_late(const struct hps_credit *credit);

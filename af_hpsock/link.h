@@ -100,7 +100,7 @@ struct hps_slot {
  * @gather_max: pages that a message can be gathered of
  * @sq_next: index of the slot to be taken next
  * @sq_used: slots taken before it and not completed
- * @unsignaled: sends posted since one asked for a completion
+ * @unsignaled: slots taken since one asked for a completion
  * @unsignaled_bytes: their payload
  * @iwarp: the device is, see msg.c
  * @keys_alone: a key is made when all before it has completed, see hps_keys_repeated()

@@ -28,6 +28,12 @@
 /* How long CREDIT is delayed for a peer that ran dry while there is something to read here. */
 #define HPS_CREDIT_DELAY	1	/* jiffies */
 
+/*
+ * With so many messages under way, or to be read at the other end, a short one that came
+ * behind them would be waited for in any case.
+ */
+#define HPS_BUSY_SLOTS		8
+
 /* How long it may take until a send that nothing follows is known to be delivered. */
 #define HPS_ASK_DELAY		2	/* jiffies */
 
@@ -212,6 +218,26 @@ static void hps_msg_sending(struct hps_link *link, u32 len)
 	hps_stat_inc(link->conn.hn, HPS_STAT_TX_MSGS);
 	hps_stat_add(link->conn.hn, HPS_STAT_TX_BYTES, len);
 	hps_msg_ask_soon(link);
+}
+
+/**
+ * hps_msg_busy - hps_transport.tx_busy
+ * @conn: locked
+ *
+ * So it is while there is much for the device to do of what was posted up to the last
+ * message that asked for a completion; that one comes whatever the program at the other end
+ * does. Or for that program: then it grants when it has read that, or, as it does not
+ * read, hps_msg_ask_soon() has a completion come.
+ *
+ * Return: true if it is.
+ */
+bool hps_msg_busy(struct hps_conn *conn)
+{
+	struct hps_link *link = hps_link(conn);
+
+	lockdep_assert_held(&conn->lock);
+	return link->sq_used - link->unsignaled >= HPS_BUSY_SLOTS ||
+	       (link->unsignaled && hps_credit_behind(&link->credit, HPS_BUSY_SLOTS));
 }
 
 /**

@@ -12,6 +12,7 @@ struct ib_wc;
 void hps_msg_init(struct hps_link *link);
 void hps_msg_end(struct hps_link *link);
 void hps_msg_established(struct hps_link *link);
+bool hps_msg_busy(struct hps_conn *conn);
 int hps_msg_send(struct hps_conn *conn, struct hps_buf *buf, u32 len,
 		 int urgent);
 int hps_msg_offer(struct hps_conn *conn, struct hps_buf *buf);

@@ -43,18 +43,12 @@ static bool hps_post_signal(struct hps_link *link, const struct hps_buf *buf,
 {
 	struct sock *sk = link->conn.sk;
 
-	link->unsignaled++;
-	link->unsignaled_bytes += len;
-	if (len && sk && !link->iwarp &&
-	    (len < link->conn.tx_unsent || hps_post_silent(link, buf)) &&
-	    hps_post_slots_free(link) > HPS_CTRL_SLOTS + 1 &&
-	    hps_credit_left(&link->credit) > 1 &&
-	    link->unsignaled < hps_tuned(&link->tuning, HPS_TUNE_SIGNAL_EVERY) &&
-	    link->unsignaled_bytes < READ_ONCE(sk->sk_sndbuf) / 4)
-		return false;
-	link->unsignaled = 0;
-	link->unsignaled_bytes = 0;
-	return true;
+	return !len || !sk || link->iwarp ||
+	       (len >= link->conn.tx_unsent && !hps_post_silent(link, buf)) ||
+	       hps_post_slots_free(link) <= HPS_CTRL_SLOTS + 1 ||
+	       hps_credit_left(&link->credit) <= 1 ||
+	       link->unsignaled + 1 >= hps_tuned(&link->tuning, HPS_TUNE_SIGNAL_EVERY) ||
+	       link->unsignaled_bytes + len >= READ_ONCE(sk->sk_sndbuf) / 4;
 }
 
 /* As hps_post_wr(), but it is the caller who knows what an error means. */
@@ -72,6 +66,13 @@ static int hps_post_try(struct hps_link *link, struct ib_send_wr *wr,
 		return err;
 	link->sq_next = (link->sq_next + 1) % HPS_SQ_SIZE;
 	link->sq_used++;
+	if (wr->send_flags & IB_SEND_SIGNALED) {
+		link->unsignaled = 0;
+		link->unsignaled_bytes = 0;
+	} else {
+		link->unsignaled++;
+		link->unsignaled_bytes += len;
+	}
 	return 0;
 }
 

@@ -259,6 +259,7 @@ static const struct hps_transport hps_rdma_ops = {
 	.show		= hps_target_show,
 	.shown		= hps_target_shown,
 	.withdraw	= hps_target_withdraw,
+	.tx_busy	= hps_msg_busy,
 	.send		= hps_msg_send,
 	.urgent		= hps_msg_urgent,
 	.send_fin	= hps_msg_send_fin,

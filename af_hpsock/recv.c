@@ -525,23 +525,13 @@ int hps_recv_errqueue(struct sock *sk, struct msghdr *msg, size_t len)
 				  v6 ? IPV6_RECVERR : IP_RECVERR);
 }
 
-/**
- * hps_recv_stamp - SO_TIMESTAMP and its relatives, as tcp_recv_timestamp() has them
- * @sk: the socket
- * @msg: to be told, if it asked for that
- * @stamp: when it was, 0 for unknown
- */
-void hps_recv_stamp(const struct sock *sk, struct msghdr *msg, ktime_t stamp)
+static void hps_recv_tell_stamp(const struct sock *sk, struct msghdr *msg, ktime_t stamp)
 {
 	struct scm_timestamping_internal tss = {};
 	bool wide = sock_flag(sk, SOCK_TSTAMP_NEW);
 	u32 flags = READ_ONCE(sk->sk_tsflags);
-	struct timespec64 ts;
+	struct timespec64 ts = ktime_to_timespec64(stamp);
 
-	/* Most programs do not ask, and to split it up takes a division. */
-	if (!stamp || (!sock_flag(sk, SOCK_RCVTSTAMP) && !flags))
-		return;
-	ts = ktime_to_timespec64(stamp);
 	if (sock_flag(sk, SOCK_RCVTSTAMPNS) && wide) {
 		struct __kernel_timespec kts = { ts.tv_sec, ts.tv_nsec };
 
@@ -575,6 +565,18 @@ void hps_recv_stamp(const struct sock *sk, struct msghdr *msg, ktime_t stamp)
 		put_cmsg_scm_timestamping64(msg, &tss);
 	else
 		put_cmsg_scm_timestamping(msg, &tss);
+}
+
+/**
+ * hps_recv_stamp - SO_TIMESTAMP and its relatives, as tcp_recv_timestamp() has them
+ * @sk: the socket
+ * @msg: to be told, if it asked for that; most programs do not
+ * @stamp: when it was, 0 for unknown
+ */
+void hps_recv_stamp(const struct sock *sk, struct msghdr *msg, ktime_t stamp)
+{
+	if (stamp && (sock_flag(sk, SOCK_RCVTSTAMP) || READ_ONCE(sk->sk_tsflags)))
+		hps_recv_tell_stamp(sk, msg, stamp);
 }
 
 /* How much is left, for TCP_INQ and io_uring; 1 if that is the end. */

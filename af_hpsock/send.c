@@ -321,8 +321,7 @@ static void hps_send_queued(struct sock *sk, struct hps_conn *conn,
 		       (msg->msg_flags & MSG_MORE && !call->record);
 	if (msg->msg_flags & MSG_OOB && !msg_data_left(msg))
 		hps_urgent_mark(conn);
-	if (!conn->tx_blocked || conn->tx_urgent)
-		hps_stream_push(conn);
+	hps_stream_more(conn, len);
 }
 
 /* Copy once; returns the bytes taken, -ENOMEM to wait, or -EFAULT. */

@@ -5,7 +5,8 @@
  * The queue has two levels. A program's bytes go into the last buffer of txq,
  * packed, whatever the sizes of its writes; from there each message takes as
  * many as are there and fit. So small writes go out one message each while
- * there are credits, and combine by themselves when there are none.
+ * little is under way, and combine by themselves when there is more or credits
+ * are missing.
  */
 #include <net/tcp_states.h>
 
@@ -26,6 +27,21 @@ static bool hps_stream_corked(struct hps_conn *conn)
 		return false;
 	if (!timer_pending(&conn->cork_timer))
 		hps_conn_arm(conn, &conn->cork_timer, HPS_CORK_MAX);
+	return true;
+}
+
+/*
+ * A message that may still become longer waits while the transport is busy, with TCP_NODELAY
+ * or without, as tcp_should_autocork() has it: SOVIA's combining, but with a completion that
+ * is due in place of a timer.
+ */
+static bool hps_stream_combines(struct hps_conn *conn, const struct hps_buf *buf)
+{
+	if (conn->tx_unsent >= conn->tx_msg_max || conn->fin_queued ||
+	    conn->tx_urgent || !list_is_last(&buf->list, &conn->txq) ||
+	    hps_conn_filled(conn, buf) || !conn->ops->tx_busy(conn))
+		return false;
+	conn->tx_blocked = true;
 	return true;
 }
 
@@ -55,7 +71,7 @@ static int hps_stream_push_data(struct hps_conn *conn)
 		return -EAGAIN;
 	list_for_each_entry_safe(buf, next, &conn->txq, list) {
 		while (buf->start != buf->end) {
-			if (hps_stream_corked(conn))
+			if (hps_stream_corked(conn) || hps_stream_combines(conn, buf))
 				return -EAGAIN;
 			err = hps_stream_send(conn, buf, &len);
 			if (err) {
@@ -89,6 +105,22 @@ void hps_stream_queued(struct hps_conn *conn, u32 len)
 	if (!conn->tx_unsent && !conn->tx_unacked)
 		conn->progress = jiffies;
 	WRITE_ONCE(conn->tx_unsent, conn->tx_unsent + len);
+}
+
+/**
+ * hps_stream_more - bytes were queued: hand them to the transport if it may take them
+ * @conn: locked
+ * @len: how many
+ */
+void hps_stream_more(struct hps_conn *conn, u32 len)
+{
+	u32 unsent = conn->tx_unsent;
+
+	lockdep_assert_held(&conn->lock);
+	/* What fills a message does not wait for others that are under way. */
+	if (!conn->tx_blocked || conn->tx_urgent ||
+	    (unsent >= conn->tx_msg_max && unsent - len < conn->tx_msg_max))
+		hps_stream_push(conn);
 }
 
 /**

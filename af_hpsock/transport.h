@@ -51,6 +51,8 @@ struct sock;
  * @shown: may it still? Any context, a snapshot
  * @withdraw: wait until it may not, which the peer is told. Process context, sleeps, without
  *	the lock. Returns how many bytes came, which are off the stream
+ * @tx_busy: is so much under way that a short message may wait until some of it completes?
+ *	Then that is sure to happen, and hps_stream_push() is called
  * @send: post @len bytes of @buf from buf->start on as one message, @urgent being
  *	the offset of an urgent one or -1. -EAGAIN
  *	when a credit or a slot is missing; hps_stream_push() will be called
@@ -79,8 +81,8 @@ struct sock;
  * @info: fill in what the transport knows
  * @free: the last reference is gone
  *
- * @offer, @cancel, @cancelled, @send, @urgent, @send_fin, @send_finack, @tx_idle, @ask,
- * @probe, @consumed, @shut and @info are called with hps_conn.lock held.
+ * @offer, @cancel, @cancelled, @tx_busy, @send, @urgent, @send_fin, @send_finack, @tx_idle,
+ * @ask, @probe, @consumed, @shut and @info are called with hps_conn.lock held.
  */
 struct hps_transport {
 	u8 id;
@@ -101,6 +103,7 @@ struct hps_transport {
 	bool (*show)(struct hps_conn *conn, const struct hps_pages *mem);
 	bool (*shown)(struct hps_conn *conn);
 	u32 (*withdraw)(struct hps_conn *conn);
+	bool (*tx_busy)(struct hps_conn *conn);
 	int (*send)(struct hps_conn *conn, struct hps_buf *buf, u32 len,
 		    int urgent);
 	int (*urgent)(struct hps_conn *conn, u32 ahead);

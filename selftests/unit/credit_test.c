@@ -164,7 +164,28 @@ static void hps_credit_tell__all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, hps_credit_tell(&credit), 5);
 }
 
+/* Half of what there was after the last grant is used, and that was enough to matter. */
+static void hps_credit_behind__half(struct kunit *test)
+{
+	struct hps_credit credit = {};
+
+	hps_credit_hello(&credit, 4, 32);
+	credit.tx_used = 4;
+	KUNIT_EXPECT_FALSE(test, hps_credit_behind(&credit, 8));
+	KUNIT_EXPECT_EQ(test, hps_credit_granted(&credit, 20), 0);
+	credit.tx_used += 7;
+	KUNIT_EXPECT_FALSE(test, hps_credit_behind(&credit, 8));
+	credit.tx_used++;
+	KUNIT_EXPECT_TRUE(test, hps_credit_behind(&credit, 8));
+	/* It says so again. */
+	KUNIT_EXPECT_EQ(test, hps_credit_granted(&credit, 20), 0);
+	KUNIT_EXPECT_TRUE(test, hps_credit_behind(&credit, 8));
+	KUNIT_EXPECT_EQ(test, hps_credit_granted(&credit, 28), 0);
+	KUNIT_EXPECT_FALSE(test, hps_credit_behind(&credit, 8));
+}
+
 static struct kunit_case credit_cases[] = {
+	KUNIT_CASE(hps_credit_behind__half),
 	KUNIT_CASE(hps_credit_granted__more),
 	KUNIT_CASE(hps_credit_granted__said_again),
 	KUNIT_CASE(hps_credit_granted__taken_back),

@@ -104,6 +104,11 @@ static int fake_finack(struct hps_conn *conn)
 	return fake_take(conn, FAKE_FINACK, 0, -1);
 }
 
+static bool fake_busy(struct hps_conn *conn)
+{
+	return fake_of(conn)->many;
+}
+
 static bool fake_idle(struct hps_conn *conn)
 {
 	return !fake_of(conn)->busy;
@@ -148,6 +153,7 @@ static void fake_free(struct hps_conn *conn)
 
 static const struct hps_transport fake_transport = {
 	.tx_buf		= fake_tx_buf,
+	.tx_busy	= fake_busy,
 	.send		= fake_send,
 	.offer		= fake_offer,
 	.urgent		= fake_urgent,

@@ -27,6 +27,7 @@ enum fake_sent {
  * @sent: which, and of how many bytes; in FAKE_DATA also where an urgent byte is, or -1,
  *	and in FAKE_URGENT how far ahead it is
  * @busy: tx_idle() is not true
+ * @many: tx_busy() is true
  * @full: the peer can send no more before something is read
  * @shut: how often it was told to end
  * @asked: how often what was delivered
@@ -47,6 +48,7 @@ struct fake_conn {
 		int urgent;
 	} sent[16];
 	bool busy;
+	bool many;
 	bool full;
 	int shut;
 	int asked;

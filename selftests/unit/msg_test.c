@@ -565,6 +565,51 @@ static void hps_msg_urgent__no_slot(struct kunit *test)
 	fake->link->sq_used = 0;
 }
 
+/* So many under way of which a completion will tell; what nobody asked about is not counted. */
+static void hps_msg_busy__signaled(struct kunit *test)
+{
+	struct fake_link *fake = fake_link_start(test);
+	struct hps_link *link = fake->link;
+	struct hps_buf *buf;
+	u32 i;
+
+	fake_link_attach(fake);
+	link->credit.tx_granted = link->credit.tx_max;
+	buf = fake_tx(test, &link->conn, 4096, 20 * HPS_BUSY_SLOTS);
+	for (i = 0; i < 2 * HPS_BUSY_SLOTS; i++) {
+		KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_busy(&link->conn)),
+				link->sq_used - link->unsignaled >= HPS_BUSY_SLOTS);
+		KUNIT_ASSERT_EQ(test, fake_send(fake, buf, 10, -1), 0);
+		KUNIT_EXPECT_EQ(test, fake->sends[i].signaled, !link->unsignaled);
+	}
+	KUNIT_EXPECT_TRUE(test, FAKE_LINK_LOCKED(fake, hps_msg_busy(&link->conn)));
+	fake_sent_all(fake);
+	KUNIT_EXPECT_FALSE(test, FAKE_LINK_LOCKED(fake, hps_msg_busy(&link->conn)));
+}
+
+/* So many to read there, if the device is yet to say that something has arrived. */
+static void hps_msg_busy__behind(struct kunit *test)
+{
+	struct fake_link *fake = fake_link_start(test);
+	struct hps_link *link = fake->link;
+	struct hps_buf *buf;
+
+	fake_link_attach(fake);
+	link->credit.tx_granted = link->credit.tx_max;
+	link->credit.tx_fresh = link->credit.tx_max;
+	link->credit.tx_used = link->credit.tx_max / 2;
+	KUNIT_EXPECT_FALSE(test, FAKE_LINK_LOCKED(fake, hps_msg_busy(&link->conn)));
+	buf = fake_tx(test, &link->conn, 4096, 10);
+	KUNIT_ASSERT_EQ(test, fake_send(fake, buf, 10, -1), 0);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&link->ask_timer));
+	KUNIT_EXPECT_TRUE(test, FAKE_LINK_LOCKED(fake, hps_msg_busy(&link->conn)));
+	spin_lock_bh(&link->conn.lock);
+	hps_msg_ask(&link->conn);
+	spin_unlock_bh(&link->conn.lock);
+	fake_sent_all(fake);
+	KUNIT_EXPECT_FALSE(test, FAKE_LINK_LOCKED(fake, hps_msg_busy(&link->conn)));
+}
+
 static void hps_msg_probe__write_of_nothing(struct kunit *test)
 {
 	struct fake_link *fake = fake_link_start(test);
@@ -755,6 +800,8 @@ static struct kunit_case msg_cases[] = {
 	KUNIT_CASE(hps_msg_offer__no_slot),
 	KUNIT_CASE(hps_msg_urgent__one_at_a_time),
 	KUNIT_CASE(hps_msg_urgent__no_slot),
+	KUNIT_CASE(hps_msg_busy__signaled),
+	KUNIT_CASE(hps_msg_busy__behind),
 	KUNIT_CASE(hps_msg_probe__write_of_nothing),
 	KUNIT_CASE(hps_msg_probe__not_behind_reads),
 	KUNIT_CASE(hps_msg_readdone__invalidates),

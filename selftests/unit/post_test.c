@@ -14,16 +14,19 @@ static void hps_post_signal__each_reason(struct kunit *test)
 	struct hps_link *link = fake->link;
 	struct sock *sk = fake_link_attach(fake);
 	const struct hps_buf buf = {};
-	int i;
 
 	link->conn.tx_unsent = 1000000;
 	link->credit.tx_granted = 32;
-	for (i = 1; i < 8; i++)
-		KUNIT_EXPECT_FALSE(test, hps_post_signal(link, &buf, 10));
-	KUNIT_EXPECT_TRUE(test, hps_post_signal(link, &buf, 10));
+	link->unsignaled = 6;
 	KUNIT_EXPECT_FALSE(test, hps_post_signal(link, &buf, 10));
+	link->unsignaled = 7;
+	KUNIT_EXPECT_TRUE(test, hps_post_signal(link, &buf, 10));
+	link->unsignaled = 0;
 	/* A quarter of SO_SNDBUF. */
-	KUNIT_EXPECT_TRUE(test, hps_post_signal(link, &buf, sk->sk_sndbuf / 4));
+	link->unsignaled_bytes = 10;
+	KUNIT_EXPECT_FALSE(test, hps_post_signal(link, &buf, sk->sk_sndbuf / 4 - 11));
+	KUNIT_EXPECT_TRUE(test, hps_post_signal(link, &buf, sk->sk_sndbuf / 4 - 10));
+	link->unsignaled_bytes = 0;
 	/* No bytes. */
 	KUNIT_EXPECT_TRUE(test, hps_post_signal(link, NULL, 0));
 	/* The last credit. */
@@ -64,6 +67,24 @@ static void hps_post_signal__last(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, hps_post_signal(link, &buf, 10));
 	conn->resetting = false;
 	conn->tx_unsent = 0;
+}
+
+/* Those since the last that asked are counted, whatever they are. */
+static void hps_post_wr__counts(struct kunit *test)
+{
+	struct fake_link *fake = fake_link_start(test);
+	struct hps_link *link = fake->link;
+	struct ib_send_wr quiet = { .opcode = IB_WR_SEND };
+	struct ib_send_wr loud = { .opcode = IB_WR_SEND, .send_flags = IB_SEND_SIGNALED };
+
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_post_wr(link, &quiet, NULL, 5)), 0);
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_post_wr(link, &quiet, NULL, 6)), 0);
+	KUNIT_EXPECT_EQ(test, link->unsignaled, 2);
+	KUNIT_EXPECT_EQ(test, link->unsignaled_bytes, 11);
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_post_wr(link, &loud, NULL, 7)), 0);
+	KUNIT_EXPECT_EQ(test, link->unsignaled, 0);
+	KUNIT_EXPECT_EQ(test, link->unsignaled_bytes, 0);
+	fake_sent_all(fake);
 }
 
 static void hps_post_wr__fails(struct kunit *test)
@@ -168,6 +189,7 @@ static void hps_post_control__payload(struct kunit *test)
 static struct kunit_case post_cases[] = {
 	KUNIT_CASE(hps_post_signal__each_reason),
 	KUNIT_CASE(hps_post_signal__last),
+	KUNIT_CASE(hps_post_wr__counts),
 	KUNIT_CASE(hps_post_wr__fails),
 	KUNIT_CASE(hps_post_message__header),
 	KUNIT_CASE(hps_post_message__inline),

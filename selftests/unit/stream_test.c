@@ -141,6 +141,76 @@ static void hps_stream_push_data__hold(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->nr, 0);
 }
 
+/* @len bytes more are in a buffer. */
+static void more(struct fake_conn *fake, struct hps_buf *buf, u32 len)
+{
+	struct hps_conn *conn = &fake->conn;
+
+	FAKE_LOCKED(fake, buf->end += len;
+		     hps_stream_queued(conn, len);
+		     hps_stream_more(conn, len));
+}
+
+/* With much under way a short message waits for a completion, and becomes longer. */
+static void hps_stream_combines__short(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+	struct hps_buf *buf = fake_tx(test, conn, 3000, 10);
+
+	fake->credits = 9;
+	fake->many = true;
+	push(conn);
+	KUNIT_EXPECT_EQ(test, fake->nr, 0);
+	KUNIT_EXPECT_TRUE(test, conn->tx_blocked);
+	/* Nothing completed, so it is not asked again. */
+	fake->many = false;
+	more(fake, buf, 20);
+	KUNIT_EXPECT_EQ(test, fake->nr, 0);
+	push(conn);
+	KUNIT_EXPECT_EQ(test, fake->nr, 1);
+	EXPECT_SENT(test, fake, 0, FAKE_DATA, 30);
+	KUNIT_EXPECT_FALSE(test, conn->tx_blocked);
+}
+
+static void hps_stream_combines__filled(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+	struct hps_buf *buf = fake_tx(test, conn, 3000, 10);
+
+	fake->credits = 9;
+	fake->many = true;
+	push(conn);
+	more(fake, buf, 900);
+	KUNIT_EXPECT_EQ(test, fake->nr, 0);
+	more(fake, buf, 100);
+	KUNIT_EXPECT_EQ(test, fake->nr, 1);
+	EXPECT_SENT(test, fake, 0, FAKE_DATA, 1000);
+	KUNIT_EXPECT_EQ(test, conn->tx_unsent, 10);
+}
+
+/* Nor does one wait that cannot become longer. */
+static void hps_stream_combines__closed(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+
+	fake->credits = 9;
+	fake->many = true;
+	fake_tx(test, conn, 700, 700);
+	push(conn);
+	EXPECT_SENT(test, fake, 0, FAKE_DATA, 700);
+	fake_tx(test, conn, 700, 20);
+	fake_tx(test, conn, 700, 30);
+	push(conn);
+	KUNIT_EXPECT_EQ(test, fake->nr, 2);
+	EXPECT_SENT(test, fake, 1, FAKE_DATA, 20);
+	FAKE_LOCKED(fake, conn->fin_queued = true;
+		     hps_stream_push(conn));
+	EXPECT_SENT(test, fake, 2, FAKE_DATA, 30);
+}
+
 static void hps_stream_push_data__no_credit(struct kunit *test)
 {
 	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
@@ -365,6 +435,9 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(hps_stream_send__pieces),
 	KUNIT_CASE(hps_stream_send__urgent_later),
 	KUNIT_CASE(hps_stream_send__lent),
+	KUNIT_CASE(hps_stream_combines__short),
+	KUNIT_CASE(hps_stream_combines__filled),
+	KUNIT_CASE(hps_stream_combines__closed),
 	KUNIT_CASE(hps_stream_push_data__hold),
 	KUNIT_CASE(hps_stream_push_data__no_credit),
 	KUNIT_CASE(hps_stream_push_data__fails),
