@@ -110,6 +110,7 @@ enum hps_urgent {
  * @reported: the program was told that the connection is over
  * @tx_blocked: the transport takes no DATA, or is busy; it calls hps_stream_push() when it
  *	may, or is less so
+ * @tx_combining: that is why: the last bytes wait for more, which may go with them
  * @corked: hold back what does not fill a message
  * @done_bytes: completed bytes the socket's accounts do not know of yet
  * @done_mem: memory of freed send buffers, likewise
@@ -212,6 +213,7 @@ struct hps_conn {
 	atomic_t holds;
 	bool tx_urgent;
 	bool tx_urgent_told;
+	bool tx_combining;
 	u64 tx_urgent_at;
 	atomic_t done_bytes;
 	atomic_t done_mem;

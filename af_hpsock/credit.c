@@ -152,8 +152,9 @@ bool hps_credit_dry(const struct hps_credit *credit)
  * @credit: the connection's
  * @least: not if it has less to read than so many messages
  *
- * As hps_credit_due() has it there, it will when it has read half of its window; and
- * what it left us with when it last granted was no more than all of it.
+ * As hps_credit_due() has it there, it will when it has read half of its window, if it
+ * does not wait for a step in growth; and what it left us with when it last granted was no
+ * more than all of its window.
  *
  * Context: any, hps_conn.lock held.
  * Return: true if it will, provided that it reads.

@@ -23,6 +23,7 @@
 #include "receives.h"
 #include "rendezvous.h"
 #include "source.h"
+#include "stream.h"
 #include "target.h"
 
 /* How long CREDIT is delayed for a peer that ran dry while there is something to read here. */
@@ -227,7 +228,9 @@ static void hps_msg_sending(struct hps_link *link, u32 len)
  * So it is while there is much for the device to do of what was posted up to the last
  * message that asked for a completion; that one comes whatever the program at the other end
  * does. Or for that program: then it grants when it has read that, or, as it does not
- * read, hps_msg_ask_soon() has a completion come.
+ * read, hps_msg_ask_soon() has a completion come. But a peer whose receives may still become
+ * larger grants nothing while it waits for us to use what we have (growth.c); and what is
+ * read of the peer delays all completions.
  *
  * Return: true if it is.
  */
@@ -236,8 +239,11 @@ bool hps_msg_busy(struct hps_conn *conn)
 	struct hps_link *link = hps_link(conn);
 
 	lockdep_assert_held(&conn->lock);
+	if (link->reading)
+		return false;
 	return link->sq_used - link->unsignaled >= HPS_BUSY_SLOTS ||
-	       (link->unsignaled && hps_credit_behind(&link->credit, HPS_BUSY_SLOTS));
+	       (link->unsignaled && link->tx_size >= HPS_TX_MAX &&
+		hps_credit_behind(&link->credit, HPS_BUSY_SLOTS));
 }
 
 /**
@@ -451,6 +457,9 @@ static void hps_msg_ask_late(struct timer_list *t)
 		/* Somebody may have armed it while this waited for the lock. */
 		if (!mod_timer(&link->ask_timer, conn->tx_last + HPS_ASK_DELAY))
 			hps_conn_get(conn);
+	} else if (link->reading) {
+		/* Nobody can, so nothing waits for that either. */
+		hps_stream_push(conn);
 	} else {
 		hps_msg_ask(conn);
 	}

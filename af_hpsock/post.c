@@ -14,9 +14,6 @@
 #include "post.h"
 #include "target.h"
 
-/* Payload of our messages at most, whatever the peer has buffers for. */
-#define HPS_TX_MAX	65536
-
 /*
  * May the last bytes that there are go without a completion? The device takes a request
  * more readily than it tells of its end, and a program that sends a little and waits for

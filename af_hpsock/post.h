@@ -8,6 +8,9 @@
 struct hps_buf;
 struct hps_key;
 
+/* Payload of our messages at most, whatever the peer has buffers for. */
+#define HPS_TX_MAX	65536
+
 /* What goes out with a message apart from bytes of the program. */
 struct hps_head {
 	struct hps_hdr hdr;

@@ -30,6 +30,12 @@ static bool hps_stream_corked(struct hps_conn *conn)
 	return true;
 }
 
+/* Can a message with all of @buf not become longer? */
+static bool hps_stream_whole(const struct hps_conn *conn, const struct hps_buf *buf)
+{
+	return hps_conn_filled(conn, buf) || !list_is_last(&buf->list, &conn->txq);
+}
+
 /*
  * A message that may still become longer waits while the transport is busy, with TCP_NODELAY
  * or without, as tcp_should_autocork() has it: SOVIA's combining, but with a completion that
@@ -37,11 +43,11 @@ static bool hps_stream_corked(struct hps_conn *conn)
  */
 static bool hps_stream_combines(struct hps_conn *conn, const struct hps_buf *buf)
 {
-	if (conn->tx_unsent >= conn->tx_msg_max || conn->fin_queued ||
-	    conn->tx_urgent || !list_is_last(&buf->list, &conn->txq) ||
-	    hps_conn_filled(conn, buf) || !conn->ops->tx_busy(conn))
+	if (conn->tx_unsent >= conn->tx_msg_max || conn->fin_queued || conn->resetting ||
+	    conn->tx_urgent || hps_stream_whole(conn, buf) || !conn->ops->tx_busy(conn))
 		return false;
 	conn->tx_blocked = true;
+	conn->tx_combining = true;
 	return true;
 }
 
@@ -61,7 +67,8 @@ static int hps_stream_send(struct hps_conn *conn, struct hps_buf *buf, u32 *len)
 	return err;
 }
 
-static int hps_stream_push_data(struct hps_conn *conn)
+/* @flush: also what is held back */
+static int hps_stream_push_data(struct hps_conn *conn, bool flush)
 {
 	struct hps_buf *buf, *next;
 	u32 len;
@@ -71,7 +78,7 @@ static int hps_stream_push_data(struct hps_conn *conn)
 		return -EAGAIN;
 	list_for_each_entry_safe(buf, next, &conn->txq, list) {
 		while (buf->start != buf->end) {
-			if (hps_stream_corked(conn) || hps_stream_combines(conn, buf))
+			if (!flush && (hps_stream_corked(conn) || hps_stream_combines(conn, buf)))
 				return -EAGAIN;
 			err = hps_stream_send(conn, buf, &len);
 			if (err) {
@@ -117,10 +124,33 @@ void hps_stream_more(struct hps_conn *conn, u32 len)
 	u32 unsent = conn->tx_unsent;
 
 	lockdep_assert_held(&conn->lock);
-	/* What fills a message does not wait for others that are under way. */
+	/* What cannot become longer any more does not wait for that. */
 	if (!conn->tx_blocked || conn->tx_urgent ||
-	    (unsent >= conn->tx_msg_max && unsent - len < conn->tx_msg_max))
+	    (unsent >= conn->tx_msg_max && unsent - len < conn->tx_msg_max) ||
+	    (conn->tx_combining && !list_empty(&conn->txq) &&
+	     hps_stream_whole(conn, list_first_entry(&conn->txq, struct hps_buf, list))))
 		hps_stream_push(conn);
+}
+
+static void hps_stream_push_all(struct hps_conn *conn, bool flush)
+{
+	if (conn->shut || hps_conn_opening(conn))
+		return;
+	conn->tx_blocked = false;
+	conn->tx_combining = false;
+	/* After FINACK the peer may go, so bytes that are still there have to be read first. */
+	if (conn->finack_owed && !conn->rx_remote && !conn->resetting &&
+	    !conn->ops->send_finack(conn))
+		conn->finack_owed = false;
+	if (hps_stream_push_data(conn, flush)) {
+		hps_probe_arm(conn);
+		return;
+	}
+	if (conn->user_timeout && conn->tx_unacked)
+		hps_probe_arm(conn);
+	if (conn->fin_queued && !conn->fin_sent && !conn->tx_turn &&
+	    !conn->ops->send_fin(conn))
+		conn->fin_sent = true;
 }
 
 /**
@@ -133,36 +163,19 @@ void hps_stream_more(struct hps_conn *conn, u32 len)
 void hps_stream_push(struct hps_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	if (conn->shut || hps_conn_opening(conn))
-		return;
-	conn->tx_blocked = false;
-	/* After FINACK the peer may go, so bytes that are still there have to be read first. */
-	if (conn->finack_owed && !conn->rx_remote && !conn->resetting &&
-	    !conn->ops->send_finack(conn))
-		conn->finack_owed = false;
-	if (hps_stream_push_data(conn)) {
-		hps_probe_arm(conn);
-		return;
-	}
-	if (conn->user_timeout && conn->tx_unacked)
-		hps_probe_arm(conn);
-	if (conn->fin_queued && !conn->fin_sent && !conn->tx_turn &&
-	    !conn->ops->send_fin(conn))
-		conn->fin_sent = true;
+	hps_stream_push_all(conn, false);
 }
 
 /**
  * hps_stream_flush - as hps_stream_push(), also what is corked
  * @conn: locked
+ *
+ * Nor does that wait to be combined: after the completion it would be corked once more.
  */
 void hps_stream_flush(struct hps_conn *conn)
 {
-	bool corked = conn->corked;
-
 	lockdep_assert_held(&conn->lock);
-	conn->corked = false;
-	hps_stream_push(conn);
-	conn->corked = corked;
+	hps_stream_push_all(conn, conn->corked);
 }
 
 /**

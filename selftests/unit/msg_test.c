@@ -602,7 +602,14 @@ static void hps_msg_busy__behind(struct kunit *test)
 	buf = fake_tx(test, &link->conn, 4096, 10);
 	KUNIT_ASSERT_EQ(test, fake_send(fake, buf, 10, -1), 0);
 	KUNIT_EXPECT_TRUE(test, timer_pending(&link->ask_timer));
+	/* The peer may wait for its credits to be used, to have larger receives. */
+	KUNIT_EXPECT_FALSE(test, FAKE_LINK_LOCKED(fake, hps_msg_busy(&link->conn)));
+	link->tx_size = HPS_TX_MAX;
 	KUNIT_EXPECT_TRUE(test, FAKE_LINK_LOCKED(fake, hps_msg_busy(&link->conn)));
+	/* Nobody can ask then. */
+	link->reading = 1;
+	KUNIT_EXPECT_FALSE(test, FAKE_LINK_LOCKED(fake, hps_msg_busy(&link->conn)));
+	link->reading = 0;
 	spin_lock_bh(&link->conn.lock);
 	hps_msg_ask(&link->conn);
 	spin_unlock_bh(&link->conn.lock);

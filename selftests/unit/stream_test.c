@@ -190,6 +190,44 @@ static void hps_stream_combines__filled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, conn->tx_unsent, 10);
 }
 
+/* Others follow what waits. */
+static void hps_stream_combines__followed(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+	struct hps_buf *buf;
+
+	fake->credits = 9;
+	fake->many = true;
+	fake_tx(test, conn, 3000, 10);
+	push(conn);
+	KUNIT_EXPECT_EQ(test, fake->nr, 0);
+	buf = fake_tx(test, conn, 3000, 0);
+	more(fake, buf, 20);
+	KUNIT_EXPECT_EQ(test, fake->nr, 1);
+	EXPECT_SENT(test, fake, 0, FAKE_DATA, 10);
+}
+
+/* After the completion that it would wait for it would be corked again. */
+static void hps_stream_combines__flush(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+
+	fake->credits = 9;
+	fake->many = true;
+	conn->corked = true;
+	fake_tx(test, conn, 3000, 10);
+	FAKE_LOCKED(fake, hps_stream_flush(conn));
+	KUNIT_EXPECT_EQ(test, fake->nr, 1);
+	KUNIT_EXPECT_TRUE(test, conn->corked);
+	/* Without a cork it only waits for that. */
+	conn->corked = false;
+	fake_tx(test, conn, 3000, 10);
+	FAKE_LOCKED(fake, hps_stream_flush(conn));
+	KUNIT_EXPECT_EQ(test, fake->nr, 1);
+}
+
 /* Nor does one wait that cannot become longer. */
 static void hps_stream_combines__closed(struct kunit *test)
 {
@@ -438,6 +476,8 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(hps_stream_combines__short),
 	KUNIT_CASE(hps_stream_combines__filled),
 	KUNIT_CASE(hps_stream_combines__closed),
+	KUNIT_CASE(hps_stream_combines__followed),
+	KUNIT_CASE(hps_stream_combines__flush),
 	KUNIT_CASE(hps_stream_push_data__hold),
 	KUNIT_CASE(hps_stream_push_data__no_credit),
 	KUNIT_CASE(hps_stream_push_data__fails),
