@@ -175,6 +175,8 @@ int hps_conn_rx_fin(struct hps_conn *conn)
 		hps_conn_set_state(conn, TCPF_ESTABLISHED, TCP_CLOSE_WAIT);
 	else if (conn->state == TCP_FIN_WAIT1)
 		hps_conn_set_state(conn, TCPF_FIN_WAIT1, TCP_CLOSING);
+	/* As the ACK of TCP, the answer is on its way before the program can act. */
+	hps_stream_push(conn);
 	if (sk) {
 		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | RCV_SHUTDOWN);
 		hps_conn_wake(conn);
@@ -183,7 +185,6 @@ int hps_conn_rx_fin(struct hps_conn *conn)
 				      sk->sk_shutdown == SHUTDOWN_MASK ?
 				      POLL_HUP : POLL_IN);
 	}
-	hps_stream_push(conn);
 	hps_conn_check_finished(conn);
 	return 0;
 }
