@@ -154,6 +154,15 @@ static bool hps_port_try(struct hps_net *hn, struct sock *sk,
 	return ok;
 }
 
+/*
+ * What close(2) has left is over but for the peer's FIN. TCP would have it in TIME_WAIT,
+ * which does not keep its ends from a socket that is bound to them.
+ */
+static bool hps_port_left(const struct sock *sk)
+{
+	return sock_flag(sk, SOCK_DEAD) && sk->sk_state == TCP_FIN_WAIT2;
+}
+
 /* Is there such a connection? The address of one that begins may not be known yet. */
 static bool hps_port_connected(struct hps_net *hn, const struct sock *sk,
 			       const struct hps_addr *local,
@@ -167,6 +176,7 @@ static bool hps_port_connected(struct hps_net *hn, const struct sock *sk,
 		osk = &other->inet.sk;
 		if (osk != sk && osk->sk_type == sk->sk_type &&
 		    osk->sk_state != TCP_CLOSE &&
+		    !(inet_sk(sk)->inet_num && hps_port_left(osk)) &&
 		    inet_sk(osk)->inet_num == local->port &&
 		    other->peer.port == peer->port &&
 		    ipv6_addr_equal(&other->peer.ip, &peer->ip) &&

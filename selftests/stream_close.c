@@ -604,6 +604,42 @@ TEST_F(close, same_ports)
 	}
 }
 
+/*
+ * They are free for a socket that is bound to them as soon as the peer knows of the
+ * close(), even if it does not close its end. Not yet after a shutdown().
+ */
+TEST_F(close, same_ports_half)
+{
+	struct hps_addr at, from;
+	int l = hps_listen(&self->t, 1, &at);
+	int c = hps_socket(&self->t, 0), s[2], next;
+
+	ASSERT_OK(l);
+	ASSERT_OK(c);
+	ASSERT_OK(hps_set(c, SOL_SOCKET, SO_REUSEADDR, 1));
+	ASSERT_OK(hps_bind(c, self->t.a));
+	ASSERT_OK(hps_connect(c, at));
+	s[0] = hps_accept(l);
+	ASSERT_OK(s[0]);
+	from = hps_name(c);
+	ASSERT_OK(shutdown(c, SHUT_WR));
+	ASSERT_EQ(0, recv(s[0], buf, 1, 0));
+
+	next = hps_socket(&self->t, 0);
+	ASSERT_OK(next);
+	ASSERT_OK(hps_set(next, SOL_SOCKET, SO_REUSEADDR, 1));
+	ASSERT_OK(hps_bind(next, from));
+	EXPECT_ERRNO(EADDRNOTAVAIL, hps_connect(next, at));
+	ASSERT_OK(close(c));
+	ASSERT_OK(connect_again(next, at));
+	s[1] = hps_accept(l);
+	ASSERT_OK(s[1]);
+	ASSERT_EQ(100, hps_push(next, 100, 100, 1));
+	ASSERT_EQ(100, hps_pull(s[1], 100, 100, 1));
+	ASSERT_EQ(100, hps_push(s[1], 100, 100, 2));
+	ASSERT_EQ(100, hps_pull(next, 100, 100, 2));
+}
+
 TEST_F(close, many_cycles)
 {
 	long cycles = hps_env("HPS_STRESS_CYCLES", 1000) / (hps_slow() >= 10 ? 20 : 4);

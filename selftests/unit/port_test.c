@@ -306,6 +306,28 @@ static void hps_port_connect__bound(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, connect4(b, PEER, 81), 0);
 }
 
+/* What close() has left of a connection gives way, but to a socket with these ends alone. */
+static void hps_port_connect__left_by_close(struct kunit *test)
+{
+	struct sock *a = stream(test), *b = stream(test), *c = stream_of(test, 5000, 5000);
+	struct hps_addr peer = at4(PEER, 80);
+
+	a->sk_reuse = SK_CAN_REUSE;
+	b->sk_reuse = SK_CAN_REUSE;
+	KUNIT_EXPECT_EQ(test, bind4(a, HOST, 5000), 0);
+	KUNIT_EXPECT_EQ(test, bind4(b, HOST, 5000), 0);
+	KUNIT_EXPECT_EQ(test, connect4(a, PEER, 80), 0);
+	hps_sock_set_state(a, TCP_FIN_WAIT2);
+	KUNIT_EXPECT_EQ(test, connect4(b, PEER, 80), -EADDRNOTAVAIL);
+	sock_set_flag(a, SOCK_DEAD);
+	KUNIT_EXPECT_TRUE(test, hps_port_connected(hps_net(&init_net), c, &hps_sk(a)->local,
+						   &peer));
+	hps_sock_set_state(a, TCP_FIN_WAIT1);
+	KUNIT_EXPECT_EQ(test, connect4(b, PEER, 80), -EADDRNOTAVAIL);
+	hps_sock_set_state(a, TCP_FIN_WAIT2);
+	KUNIT_EXPECT_EQ(test, connect4(b, PEER, 80), 0);
+}
+
 /* Apart from each other they can, and together with one that does not know where it is. */
 static void hps_port_connect__local_addresses(struct kunit *test)
 {
@@ -525,6 +547,7 @@ static struct kunit_case port_cases[] = {
 	KUNIT_CASE(hps_port_connect__not_what_bind_took),
 	KUNIT_CASE(hps_port_connect__no_memory),
 	KUNIT_CASE(hps_port_connect__bound),
+	KUNIT_CASE(hps_port_connect__left_by_close),
 	KUNIT_CASE(hps_port_connect__local_addresses),
 	KUNIT_CASE(hps_port_part__again),
 	KUNIT_CASE(hps_port_share__with_listener),
