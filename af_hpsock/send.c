@@ -204,15 +204,21 @@ static size_t hps_send_piece(const struct iov_iter *iter)
 }
 
 /*
- * How many bytes may be queued? As TCP's last segment, a small write is not cut, nor is
- * one that fills a message: at the limit each would make two.
+ * A write of so many bytes is not cut at the limit, as TCP's last segment is not: neither a
+ * small one, nor one that fills a message. Each would make two.
  */
+static size_t hps_send_uncut(const struct sock *sk, const struct hps_conn *conn)
+{
+	return max_t(size_t, PAGE_SIZE,
+		     min_t(u32, READ_ONCE(conn->tx_msg_max), sk->sk_sndbuf / 8));
+}
+
+/* How many bytes may be queued? */
 static size_t hps_send_room(const struct sock *sk, const struct hps_conn *conn)
 {
 	ssize_t room = sk->sk_sndbuf - sk->sk_wmem_queued;
-	ssize_t whole = min_t(ssize_t, READ_ONCE(conn->tx_msg_max), sk->sk_sndbuf / 8);
 
-	return max3(room, whole, (ssize_t)PAGE_SIZE);
+	return max_t(ssize_t, room, hps_send_uncut(sk, conn));
 }
 
 /* Take up to @max pages of @len bytes; returns the bytes taken, or -EFAULT for none. */
@@ -514,11 +520,12 @@ static void hps_send_abort(struct sock *sk, struct hps_send_call *call)
 	spin_unlock_bh(&conn->lock);
 }
 
-/* May more be queued? */
-static bool hps_send_full(const struct sock *sk,
+/* Must the call wait, at its beginning or where a buffer has ended? */
+static bool hps_send_full(const struct sock *sk, const struct hps_conn *conn,
 			  const struct hps_send_call *call)
 {
-	if (call->begun && call->whole)
+	if (call->begun && (call->whole || call->sent + msg_data_left(call->msg) <=
+					   hps_send_uncut(sk, conn)))
 		return false;
 	return !sk_stream_memory_free(sk);
 }
@@ -561,7 +568,7 @@ static int hps_send_locked(struct sock *sk, struct hps_send_call *call)
 		}
 		hps_sock_reap(sk);
 		n = -ENOMEM;
-		full = hps_send_full(sk, call);
+		full = hps_send_full(sk, conn, call);
 		if (!full)
 			n = hps_send_some(sk, conn, call);
 		if (n >= 0) {

@@ -1081,6 +1081,43 @@ TEST_F(io, write_is_message)
 	EXPECT_GE(COUNT + COUNT / 8, messages_of(_metadata, self, COUNT));
 }
 
+/* Short writes that do not wait are taken as a whole or not at all, up to the last. */
+TEST_F(io, short_is_uncut)
+{
+	static const size_t sizes[] = { 10, 100, 128, 1000, 3000 };
+	int64_t at = 0, from;
+	int round, refused;
+	ssize_t n;
+
+	/* TCP cuts the one that begins its last segment. */
+	if (!self->t.rdma)
+		SKIP(return, "of AF_HPSOCK alone");
+	for (round = 0; round < 10; round++) {
+		const size_t len = sizes[round % ARRAY_SIZE(sizes)];
+
+		/* Not all that was read need be acknowledged. */
+		ASSERT_TRUE(hps_wait(self->c, POLLOUT));
+		for (from = at, refused = 0; refused < 2;) {
+			hps_fill(big, len, at, 1);
+			n = send(self->c, big, len, MSG_DONTWAIT);
+			if (n < 0) {
+				ASSERT_EQ(EAGAIN, errno);
+				refused++;
+				continue;
+			}
+			ASSERT_EQ(len, n);
+			at += n;
+		}
+		ASSERT_LT(from, at);
+		while (from < at) {
+			n = recv(self->s, big, sizeof(big), 0);
+			ASSERT_LT(0, n);
+			ASSERT_EQ(n, hps_check(big, n, from, 1));
+			from += n;
+		}
+	}
+}
+
 /* A child that sends without an end. */
 static pid_t sends_on(int c, int s, uint64_t at, size_t chunk)
 {
