@@ -111,7 +111,8 @@ enum hps_urgent {
  * @tx_blocked: the transport takes no DATA, or is busy; it calls hps_stream_push() when it
  *	may, or is less so
  * @tx_combining: that is why: the last bytes wait for more, which may go with them
- * @corked: hold back what does not fill a message
+ * @tx_corked: as many of the last bytes to post are held back until they fill a message;
+ *	those before them are not. It may be more than there are
  * @done_bytes: completed bytes the socket's accounts do not know of yet
  * @done_mem: memory of freed send buffers, likewise
  * @done_rx: memory of receives that were replaced by others, likewise
@@ -155,7 +156,6 @@ struct hps_conn {
 	bool counted;
 	u8 tries;
 	bool tx_blocked;
-	bool corked;
 	bool reported;
 	bool deferred;
 	bool confirmed;
@@ -197,6 +197,7 @@ struct hps_conn {
 	u32 tx_gathers;
 	u32 tx_gathers_done;
 	u32 tx_unsent;
+	u32 tx_corked;
 	u32 tx_unacked;
 	u32 tx_msg_max;
 	u32 tx_least;

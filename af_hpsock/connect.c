@@ -32,7 +32,6 @@ static int hps_connect_attempt(struct sock *sk)
 	conn->local = hsk->local;
 	conn->peer = hsk->peer;
 	conn->state = TCP_SYN_SENT;
-	conn->corked = hsk->cork;
 	conn->user_mss = hsk->user_mss;
 	err = hps_conn_attach(conn, sk);
 	if (err) {

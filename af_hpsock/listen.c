@@ -200,7 +200,6 @@ static struct sock *hps_accept_sock(struct sock *listener,
 	spin_lock_bh(&conn->lock);
 	held = conn->listener;
 	conn->listener = NULL;
-	conn->corked = hps_sk(sk)->cork;
 	spin_unlock_bh(&conn->lock);
 	if (held)
 		sock_put(held);

@@ -322,9 +322,11 @@ static void hps_send_queued(struct sock *sk, struct hps_conn *conn,
 	struct msghdr *msg = call->msg;
 
 	sk_wmem_queued_add(sk, len);
-	/* MSG_MORE is about bytes of a stream. */
-	conn->corked = hps_sk(sk)->cork ||
-		       (msg->msg_flags & MSG_MORE && !call->record);
+	/* MSG_MORE is about these bytes, not about those before, and only about a stream's. */
+	if (hps_sk(sk)->cork || (msg->msg_flags & MSG_MORE && !call->record))
+		conn->tx_corked = min(conn->tx_corked + len, conn->tx_unsent);
+	else
+		conn->tx_corked = 0;
 	if (msg->msg_flags & MSG_OOB && !msg_data_left(msg))
 		hps_urgent_mark(conn);
 	hps_stream_more(conn, len);
@@ -644,7 +646,8 @@ void hps_send_flush(struct sock *sk)
 	if (!conn)
 		return;
 	spin_lock_bh(&conn->lock);
-	conn->corked = hps_sk(sk)->cork;
+	if (!hps_sk(sk)->cork)
+		conn->tx_corked = 0;
 	hps_stream_push(conn);
 	spin_unlock_bh(&conn->lock);
 }

@@ -22,8 +22,8 @@
 /* TCP_CORK and MSG_MORE hold back what does not fill a message, for a while. */
 static bool hps_stream_corked(struct hps_conn *conn)
 {
-	if (!conn->corked || conn->fin_queued || conn->tx_urgent ||
-	    conn->tx_unsent >= conn->tx_msg_max)
+	if (!conn->tx_corked || conn->tx_unsent > conn->tx_corked || conn->fin_queued ||
+	    conn->tx_urgent || conn->tx_unsent >= conn->tx_msg_max)
 		return false;
 	if (!timer_pending(&conn->cork_timer))
 		hps_conn_arm(conn, &conn->cork_timer, HPS_CORK_MAX);
@@ -38,8 +38,8 @@ static bool hps_stream_whole(const struct hps_conn *conn, const struct hps_buf *
 
 /*
  * A message that may still become longer waits while the transport is busy, with TCP_NODELAY
- * or without, as tcp_should_autocork() has it: SOVIA's combining, but with a completion that
- * is due in place of a timer.
+ * or without, much as tcp_should_autocork() has it: SOVIA's combining, but with a completion
+ * that is due soon in place of a timer.
  */
 static bool hps_stream_combines(struct hps_conn *conn, const struct hps_buf *buf)
 {
@@ -67,8 +67,7 @@ static int hps_stream_send(struct hps_conn *conn, struct hps_buf *buf, u32 *len)
 	return err;
 }
 
-/* @flush: also what is held back */
-static int hps_stream_push_data(struct hps_conn *conn, bool flush)
+static int hps_stream_push_data(struct hps_conn *conn)
 {
 	struct hps_buf *buf, *next;
 	u32 len;
@@ -78,7 +77,7 @@ static int hps_stream_push_data(struct hps_conn *conn, bool flush)
 		return -EAGAIN;
 	list_for_each_entry_safe(buf, next, &conn->txq, list) {
 		while (buf->start != buf->end) {
-			if (!flush && (hps_stream_corked(conn) || hps_stream_combines(conn, buf)))
+			if (hps_stream_corked(conn) || hps_stream_combines(conn, buf))
 				return -EAGAIN;
 			err = hps_stream_send(conn, buf, &len);
 			if (err) {
@@ -132,8 +131,16 @@ void hps_stream_more(struct hps_conn *conn, u32 len)
 		hps_stream_push(conn);
 }
 
-static void hps_stream_push_all(struct hps_conn *conn, bool flush)
+/**
+ * hps_stream_push - hand to the transport whatever it takes
+ * @conn: locked
+ *
+ * To be called whenever there is something to send, a credit or a slot that
+ * was not there before.
+ */
+void hps_stream_push(struct hps_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
 	if (conn->shut || hps_conn_opening(conn))
 		return;
 	conn->tx_blocked = false;
@@ -142,7 +149,7 @@ static void hps_stream_push_all(struct hps_conn *conn, bool flush)
 	if (conn->finack_owed && !conn->rx_remote && !conn->resetting &&
 	    !conn->ops->send_finack(conn))
 		conn->finack_owed = false;
-	if (hps_stream_push_data(conn, flush)) {
+	if (hps_stream_push_data(conn)) {
 		hps_probe_arm(conn);
 		return;
 	}
@@ -154,28 +161,14 @@ static void hps_stream_push_all(struct hps_conn *conn, bool flush)
 }
 
 /**
- * hps_stream_push - hand to the transport whatever it takes
- * @conn: locked
- *
- * To be called whenever there is something to send, a credit or a slot that
- * was not there before.
- */
-void hps_stream_push(struct hps_conn *conn)
-{
-	lockdep_assert_held(&conn->lock);
-	hps_stream_push_all(conn, false);
-}
-
-/**
  * hps_stream_flush - as hps_stream_push(), also what is corked
  * @conn: locked
- *
- * Nor does that wait to be combined: after the completion it would be corked once more.
  */
 void hps_stream_flush(struct hps_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	hps_stream_push_all(conn, conn->corked);
+	conn->tx_corked = 0;
+	hps_stream_push(conn);
 }
 
 /**

@@ -107,7 +107,7 @@ static void hps_conn_cork_timer__sends(struct kunit *test)
 	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
 
 	fake->credits = 9;
-	fake->conn.corked = true;
+	fake->conn.tx_corked = 10;
 	fake_tx(test, &fake->conn, 2000, 10);
 	expire(fake, &fake->conn.cork_timer);
 	KUNIT_EXPECT_EQ(test, fake->nr, 1);
@@ -137,7 +137,7 @@ static void hps_conn_cork_timer__armed_anew(struct kunit *test)
 	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
 
 	fake->credits = 9;
-	fake->conn.corked = true;
+	fake->conn.tx_corked = 10;
 	fake_tx(test, &fake->conn, 2000, 10);
 	expire_late(fake, &fake->conn.cork_timer);
 	KUNIT_EXPECT_EQ(test, fake->nr, 0);

@@ -25,7 +25,7 @@ static void hps_stream_corked__held_back(struct kunit *test)
 	unsigned long expires;
 
 	fake->credits = 9;
-	fake->conn.corked = true;
+	fake->conn.tx_corked = 2000;
 	fake_tx(test, &fake->conn, 2000, 999);
 	push(&fake->conn);
 	KUNIT_EXPECT_EQ(test, fake->nr, 0);
@@ -44,7 +44,7 @@ static void hps_stream_corked__fills_a_message(struct kunit *test)
 	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
 
 	fake->credits = 9;
-	fake->conn.corked = true;
+	fake->conn.tx_corked = 2000;
 	fake_tx(test, &fake->conn, 2000, 1500);
 	push(&fake->conn);
 	KUNIT_EXPECT_EQ(test, fake->nr, 1);
@@ -56,7 +56,7 @@ static void hps_stream_corked__fin_follows(struct kunit *test)
 	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
 
 	fake->credits = 9;
-	fake->conn.corked = true;
+	fake->conn.tx_corked = 2000;
 	fake->conn.fin_queued = true;
 	fake_tx(test, &fake->conn, 2000, 10);
 	push(&fake->conn);
@@ -69,7 +69,7 @@ static void hps_stream_corked__urgent(struct kunit *test)
 	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
 
 	fake->credits = 9;
-	fake->conn.corked = true;
+	fake->conn.tx_corked = 2000;
 	fake->conn.tx_urgent = true;
 	fake->conn.tx_urgent_at = 9;
 	fake_tx(test, &fake->conn, 2000, 10);
@@ -208,7 +208,7 @@ static void hps_stream_combines__followed(struct kunit *test)
 	EXPECT_SENT(test, fake, 0, FAKE_DATA, 10);
 }
 
-/* After the completion that it would wait for it would be corked again. */
+/* What is corked no more is not corked again after the completion that it waits for. */
 static void hps_stream_combines__flush(struct kunit *test)
 {
 	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
@@ -216,15 +216,37 @@ static void hps_stream_combines__flush(struct kunit *test)
 
 	fake->credits = 9;
 	fake->many = true;
-	conn->corked = true;
+	conn->tx_corked = 10;
 	fake_tx(test, conn, 3000, 10);
 	FAKE_LOCKED(fake, hps_stream_flush(conn));
+	KUNIT_EXPECT_EQ(test, fake->nr, 0);
+	fake->many = false;
+	push(conn);
 	KUNIT_EXPECT_EQ(test, fake->nr, 1);
-	KUNIT_EXPECT_TRUE(test, conn->corked);
-	/* Without a cork it only waits for that. */
-	conn->corked = false;
-	fake_tx(test, conn, 3000, 10);
-	FAKE_LOCKED(fake, hps_stream_flush(conn));
+}
+
+/* What waits to be combined was not sent with MSG_MORE: it is not corked by what is. */
+static void hps_stream_combines__then_more(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct hps_conn *conn = &fake->conn;
+	struct hps_buf *buf = fake_tx(test, conn, 3000, 10);
+
+	fake->credits = 9;
+	fake->many = true;
+	push(conn);
+	KUNIT_EXPECT_EQ(test, fake->nr, 0);
+	/* As hps_send_queued() does it. */
+	conn->tx_corked = 20;
+	more(fake, buf, 20);
+	KUNIT_EXPECT_EQ(test, fake->nr, 0);
+	/* It has completed. */
+	fake->many = false;
+	push(conn);
+	EXPECT_SENT(test, fake, 0, FAKE_DATA, 30);
+	/* What comes now with MSG_MORE is. */
+	fake_tx(test, conn, 3000, 20);
+	push(conn);
 	KUNIT_EXPECT_EQ(test, fake->nr, 1);
 }
 
@@ -434,13 +456,12 @@ static void hps_stream_flush__corked(struct kunit *test)
 	struct hps_conn *conn = &fake->conn;
 
 	fake->credits = 9;
-	conn->corked = true;
+	conn->tx_corked = 10;
 	fake_tx(test, conn, 2500, 10);
 	spin_lock_bh(&conn->lock);
 	hps_stream_flush(conn);
 	spin_unlock_bh(&conn->lock);
 	EXPECT_SENT(test, fake, 0, FAKE_DATA, 10);
-	KUNIT_EXPECT_TRUE(test, conn->corked);
 }
 
 static void hps_stream_fin__states(struct kunit *test)
@@ -478,6 +499,7 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(hps_stream_combines__closed),
 	KUNIT_CASE(hps_stream_combines__followed),
 	KUNIT_CASE(hps_stream_combines__flush),
+	KUNIT_CASE(hps_stream_combines__then_more),
 	KUNIT_CASE(hps_stream_push_data__hold),
 	KUNIT_CASE(hps_stream_push_data__no_credit),
 	KUNIT_CASE(hps_stream_push_data__fails),
