@@ -102,6 +102,9 @@ struct hps_slot {
  * @sq_used: slots taken before it and not completed
  * @unsignaled: slots taken since one asked for a completion
  * @unsignaled_bytes: their payload
+ * @timed: one more than the index of the slot whose completion is timed, or 0
+ * @timed_from: when that was posted, ns modulo 2^32
+ * @far: the last one that was timed took long, see hps_msg_timed()
  * @iwarp: the device is, see msg.c
  * @keys_alone: a key is made when all before it has completed, see hps_keys_repeated()
  * @stalled: there was data to send and no credit
@@ -142,6 +145,8 @@ struct hps_link {
 	bool tx_cancelling;
 	bool lends;
 	bool rx_cancelled;
+	bool far;
+	u8 timed;
 	u32 tx_cancel;
 	u32 rx_cancel_done;
 	u32 tx_size;
@@ -178,6 +183,7 @@ struct hps_link {
 	u32 sq_used;
 	u32 unsignaled;
 	u32 unsignaled_bytes;
+	u32 timed_from;
 	u64 stalls;
 	struct hps_slot slots[HPS_SQ_SIZE];
 };

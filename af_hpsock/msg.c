@@ -6,6 +6,7 @@
  * and most sends ask for none; hps_msg_ask() asks for them, late. What costs a credit
  * leaves HPS_CTRL_SLOTS of the send queue to the messages that need none.
  */
+#include <linux/sched/clock.h>
 #include <net/tcp_states.h>
 
 #include "cancel.h"
@@ -34,6 +35,9 @@
  * behind them would be waited for in any case.
  */
 #define HPS_BUSY_SLOTS		8
+
+/* A completion that takes longer is no longer that of a device: the peer is far away. */
+#define HPS_FAR			NSEC_PER_MSEC
 
 /* How long it may take until a send that nothing follows is known to be delivered. */
 #define HPS_ASK_DELAY		2	/* jiffies */
@@ -88,6 +92,18 @@ static void hps_msg_ask_after(struct hps_link *link)
 		hps_msg_ask_soon(link);
 }
 
+/*
+ * A send completes when the peer's device has acknowledged it. To wait for that is what
+ * Nagle did, unless it takes but little time.
+ */
+static void hps_msg_timed(struct hps_link *link, const struct hps_slot *slot)
+{
+	if (link->timed != slot->index + 1)
+		return;
+	link->timed = 0;
+	link->far = (u32)local_clock() - link->timed_from > HPS_FAR;
+}
+
 static void hps_msg_sent(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct hps_slot *slot = container_of(wc->wr_cqe, struct hps_slot, cqe);
@@ -100,6 +116,7 @@ static void hps_msg_sent(struct ib_cq *cq, struct ib_wc *wc)
 		conn->heard = jiffies;
 	else
 		hps_msg_error(link, wc);
+	hps_msg_timed(link, slot);
 	do {
 		if (WARN_ON_ONCE(!link->sq_used))	/* I6 */
 			break;
@@ -229,8 +246,8 @@ static void hps_msg_sending(struct hps_link *link, u32 len)
  * message that asked for a completion; that one comes whatever the program at the other end
  * does. Or for that program: then it grants when it has read that, or, as it does not
  * read, hps_msg_ask_soon() has a completion come. But a peer whose receives may still become
- * larger grants nothing while it waits for us to use what we have (growth.c); and what is
- * read of the peer delays all completions.
+ * larger grants nothing while it waits for us to use what we have (growth.c); what is
+ * read of the peer delays all completions; and a peer that is far away has them take long.
  *
  * Return: true if it is.
  */
@@ -239,7 +256,7 @@ bool hps_msg_busy(struct hps_conn *conn)
 	struct hps_link *link = hps_link(conn);
 
 	lockdep_assert_held(&conn->lock);
-	if (link->reading)
+	if (link->reading || link->far)
 		return false;
 	return link->sq_used - link->unsignaled >= HPS_BUSY_SLOTS ||
 	       (link->unsignaled && link->tx_size >= HPS_TX_MAX &&

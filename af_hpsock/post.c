@@ -6,6 +6,8 @@
  * same order. Most messages ask for no completion; a later one tells of them. Who
  * completes them is msg.c, which has hps_slot.cqe point there.
  */
+#include <linux/sched/clock.h>
+
 #include "conn_tx.h"
 #include "dma.h"
 #include "key.h"
@@ -48,6 +50,13 @@ static bool hps_post_signal(struct hps_link *link, const struct hps_buf *buf,
 	       link->unsignaled_bytes + len >= READ_ONCE(sk->sk_sndbuf) / 4;
 }
 
+/* One completion at a time is timed, see hps_msg_timed(). */
+static void hps_post_time(struct hps_link *link, u32 index)
+{
+	link->timed = index + 1;
+	link->timed_from = local_clock();
+}
+
 /* As hps_post_wr(), but it is the caller who knows what an error means. */
 static int hps_post_try(struct hps_link *link, struct ib_send_wr *wr,
 			struct hps_buf *buf, u32 len)
@@ -58,6 +67,8 @@ static int hps_post_try(struct hps_link *link, struct ib_send_wr *wr,
 	slot->buf = buf;
 	slot->len = len;
 	wr->wr_cqe = &slot->cqe;
+	if (wr->send_flags & IB_SEND_SIGNALED && !link->timed)
+		hps_post_time(link, slot->index);
 	err = ib_post_send(link->id->qp, wr, NULL);
 	if (err)
 		return err;

@@ -2,6 +2,7 @@
 /* Bytes through a connection by every call there is. */
 #include "hps_test.h"
 
+#include <linux/sockios.h>
 #include <sys/sendfile.h>
 
 #define MIB (1 << 20)
@@ -434,6 +435,75 @@ TEST_F(io, more)
 	ASSERT_TRUE(hps_done(&call));
 	EXPECT_EQ(300, call.ret);
 	EXPECT_EQ(300, hps_check(back, 300, 0, 1));
+}
+
+/*
+ * MSG_MORE is about the bytes that it comes with: those of calls before it, which had no
+ * such flag, do not wait for what it waits for.
+ */
+TEST_F(io, more_behind_others)
+{
+	enum { COUNT = 14, SIZE = 64, ALL = COUNT * SIZE };
+	int64_t took, best = INT64_MAX;
+	int round, i;
+
+	for (round = 0; round < 30; round++)
+		ASSERT_TRUE(hps_burst(self->c, self->s));
+	for (round = 0; round < 10; round++) {
+		for (i = 0; i < COUNT; i++)
+			ASSERT_EQ(SIZE, send(self->c, big, SIZE, 0));
+		ASSERT_EQ(1, send(self->c, "x", 1, MSG_MORE));
+		took = hps_now();
+		ASSERT_EQ(ALL, recv(self->s, back, ALL, MSG_WAITALL));
+		took = hps_now() - took;
+		best = took < best ? took : best;
+		ASSERT_EQ(1, send(self->c, "y", 1, 0));
+		ASSERT_EQ(2, recv(self->s, back, 2, MSG_WAITALL));
+	}
+	EXPECT_LT(best, 100);
+}
+
+/* Bytes that are not sent yet. */
+static int unsent(int fd)
+{
+	int len = -1;
+
+	ioctl(fd, SIOCOUTQNSD, &len);
+	return len;
+}
+
+static bool delivered(int fd)
+{
+	int64_t end = hps_now() + hps_deadline();
+	int len = -1;
+
+	while (!ioctl(fd, SIOCOUTQ, &len) && len && hps_now() < end)
+		usleep(1000);
+	return !len;
+}
+
+/* With TCP_NODELAY nothing waits for a host that is far away. */
+TEST_F(io, far_away)
+{
+	int i, sent = 0;
+
+	ASSERT_OK(hps_set(self->c, SOL_TCP, TCP_NODELAY, 1));
+	for (i = 0; i < 8; i++)
+		ASSERT_TRUE(hps_burst(self->c, self->s));
+	if (hps_run("for d in $(ls /sys/class/net | grep -vx lo); do "
+		    "tc qdisc add dev $d root netem delay 50ms || exit; done"))
+		SKIP(return, "this kernel has no netem");
+	for (i = 0; i < 2; i++)
+		EXPECT_TRUE(hps_burst(self->c, self->s));
+	EXPECT_TRUE(delivered(self->c));
+	/* Fewer than a young connection has credits. */
+	for (i = 0; i < 10; i++) {
+		EXPECT_EQ(64, send(self->c, big, 64, 0));
+		sent += !unsent(self->c);
+	}
+	EXPECT_EQ(10, sent);
+	hps_run("for d in $(ls /sys/class/net | grep -vx lo); do tc qdisc del dev $d root; done");
+	EXPECT_EQ(640, recv(self->s, back, 640, MSG_WAITALL));
 }
 
 /* Nobody waits for ever for what was sent with MSG_MORE. */

@@ -587,6 +587,31 @@ static void hps_msg_busy__signaled(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, FAKE_LINK_LOCKED(fake, hps_msg_busy(&link->conn)));
 }
 
+/* A far peer's completions are not waited for, until one comes soon. */
+static void hps_msg_busy__far(struct kunit *test)
+{
+	struct fake_link *fake = fake_link_start(test);
+	struct hps_link *link = fake->link;
+	struct hps_buf *buf;
+	u32 i, round;
+
+	fake_link_attach(fake);
+	for (round = 0; round < 2; round++) {
+		link->credit.tx_granted = link->credit.tx_used + link->credit.tx_max;
+		buf = fake_tx(test, &link->conn, 4096, 20 * HPS_BUSY_SLOTS);
+		for (i = 0; i < 2 * HPS_BUSY_SLOTS; i++)
+			KUNIT_ASSERT_EQ(test, fake_send(fake, buf, 10, -1), 0);
+		KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_busy(&link->conn)), !round);
+		KUNIT_EXPECT_NE(test, link->timed, 0);
+		link->timed_from = local_clock();
+		if (!round)
+			link->timed_from -= 2 * HPS_FAR;
+		fake_sent_all(fake);
+		KUNIT_EXPECT_EQ(test, link->timed, 0);
+		KUNIT_EXPECT_EQ(test, link->far, !round);
+	}
+}
+
 /* So many to read there, if the device is yet to say that something has arrived. */
 static void hps_msg_busy__behind(struct kunit *test)
 {
@@ -808,6 +833,7 @@ static struct kunit_case msg_cases[] = {
 	KUNIT_CASE(hps_msg_urgent__one_at_a_time),
 	KUNIT_CASE(hps_msg_urgent__no_slot),
 	KUNIT_CASE(hps_msg_busy__signaled),
+	KUNIT_CASE(hps_msg_busy__far),
 	KUNIT_CASE(hps_msg_busy__behind),
 	KUNIT_CASE(hps_msg_probe__write_of_nothing),
 	KUNIT_CASE(hps_msg_probe__not_behind_reads),

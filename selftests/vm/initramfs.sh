@@ -18,7 +18,7 @@ modules()
 {
 	local m
 	for m in virtio_pci 9pnet_virtio 9p overlay virtio_rng virtio_net veth \
-		ib_uverbs rdma_ucm rdma_rxe crc32_generic crc32_pclmul; do
+		ib_uverbs rdma_ucm rdma_rxe crc32_generic crc32_pclmul sch_netem; do
 		/sbin/modprobe -d "$dir/modules" -S "$release" --show-depends "$m" 2>/dev/null |
 			sed -n 's/^insmod \([^ ]*\).*/\1/p'
 	done | awk '!seen[$0]++'
