@@ -38,6 +38,10 @@ for name; do
 	leaves)
 		sh -c 'echo 77 >/sys/module/hpsock/parameters/orphan_timeout'
 		result $? leaves;;
+	restored)
+		[ "$(</sys/module/hpsock/parameters/orphan_timeout)" != 77 ]
+		status=$?
+		result $status restored;;
 	# Alone it passes.
 	flaky)
 		if [ -e "$HPSOCK_JOB/programs/01.vm.planted.test.sh:passes.log" ]; then
