@@ -13,6 +13,15 @@ ALL_KERNELS='6.12 6.1 uml smp umlfast fast kcsan'
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 die() { say "$@"; exit 126; }
 
+as_root()
+{
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	else
+		sudo "$@"
+	fi
+}
+
 # quietly LOG COMMAND...: the command's output matters only when it fails.
 quietly()
 {

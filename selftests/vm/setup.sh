@@ -15,20 +15,12 @@ guest='qemu-system-x86 busybox-static iproute2 procps util-linux
 # What the demonstration and the benchmarks run over the sockets.
 programs='socat iperf3 nginx-light curl redis-server redis-tools ethtool nftables'
 
-as_root()
+# as_installer [PACKAGE...]: install.sh, its output in the log.
+as_installer()
 {
-	if [ "$(id -u)" -eq 0 ]; then
-		"$@"
-	else
-		sudo "$@"
-	fi
-}
-
-apt()
-{
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 \
-		-o DPkg::Lock::Timeout=600 "$@" </dev/null >>"$log" 2>&1 ||
-		{ tail -n 30 "$log" >&2; die "apt-get $1 failed"; }
+	as_root "$VM/install.sh" "$@" >>"$log" 2>&1 ||
+		{ tail -n 30 "$log" >&2; die 'apt-get failed'; }
+	refreshed=1
 }
 
 # The lists of a fresh machine are empty or old.
@@ -36,8 +28,7 @@ refresh()
 {
 	[ -z "${refreshed:-}" ] || return 0
 	say 'updating the package lists'
-	apt update
-	refreshed=1
+	as_installer
 }
 
 missing()
@@ -47,41 +38,15 @@ missing()
 			END { n = split(wanted, w); for (i = 1; i <= n; i++) if (!(w[i] in have)) print w[i] }'
 }
 
-# Packages may start servers, which the tests do not want on this machine.
-policy=/usr/sbin/policy-rc.d
-our_policy='# Of the set-up of hpsock, while it installs packages'
-forbid_servers()
-{
-	[ ! -e $policy ] || return 0
-	printf '#!/bin/sh\n%s\nexit 101\n' "$our_policy" | as_root tee $policy >/dev/null
-	as_root chmod +x $policy
-}
-
-# Also after a set-up that was killed.
-allow_servers()
-{
-	! grep -qsxF "$our_policy" $policy || as_root rm $policy
-}
-
-install()
-{
-	refresh
-	say "installing $*"
-	trap allow_servers EXIT
-	forbid_servers
-	# What was interrupted the last time is in the way of all else; apt says what it lacks.
-	as_root env DEBIAN_FRONTEND=noninteractive dpkg --configure -a </dev/null >>"$log" 2>&1 || :
-	apt install --no-install-recommends "$@"
-}
-
 packages()
 {
 	local list
 	# shellcheck disable=SC2046,SC2086 # lists
 	list=$(missing $build $style $guest $programs)
+	[ -n "$list" ] || return 0
+	say "updating the package lists and installing ${list//$'\n'/ }"
 	# shellcheck disable=SC2086 # a list
-	[ -z "$list" ] || install $list
-	allow_servers
+	as_installer $list
 }
 
 # newest SERIES: the newest release of it that there is to download.
@@ -131,34 +96,43 @@ debian_mirror()
 {
 	local mirror
 	mirror=$(apt-cache policy | awk -v name=",n=$1," '
-		$1 ~ /^[0-9]+$/ { uri = $2 }
+		$1 ~ /^[0-9]+$/ { uri = $2 ~ /^cdrom:/ ? "" : $2 }
 		$1 == "release" && ("," $2 ",") ~ /,o=Debian,.*,c=main,/ && index("," $2 ",", name) &&
-			!found { print uri; found = 1 }')
+			uri && !found { print uri; found = 1 }')
 	echo "${mirror:-http://deb.debian.org/debian}"
 }
 
+# step WHAT COMMAND...: says so if it fails.
+step()
+{
+	local what=$1
+	shift
+	"$@" || { echo "$what: failed, status $?"; return 1; }
+}
+
 # new_qemu DIR: a newer QEMU from Debian's backports into a folder, which is named when it
-# is known to work.  Fails where there is none, or it cannot be had.
+# is known to work.  Fails where there is none, or it cannot be had, and says why.
 new_qemu()
 {
-	local dir=$1 new=$1.new codename options f
+	local dir=$1 new=$1.new codename options f version
 	codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-none}")
-	options=(-qq -o Dir::Etc::SourceList="$new/sources.list" -o Dir::Etc::SourceParts=/dev/null
+	options=(-q -o Dir::Etc::SourceList="$new/sources.list" -o Dir::Etc::SourceParts=/dev/null
 		-o Dir::State::Lists="$new/lists" -o Dir::Cache="$new/cache" -o Acquire::Retries=1
 		-o Acquire::http::Timeout=20)
 	rm -rf "$new" "$dir"
-	mkdir -p "$new"/{deb,lists/partial,cache/archives/partial} || return
+	step 'a folder' mkdir -p "$new"/{deb,lists/partial,cache/archives/partial} || return
 	echo "deb $(debian_mirror "$codename") $codename-backports main" >"$new/sources.list" || return
 	# In the foreground: who interrupts the set-up interrupts these.
-	(cd "$new/deb" && timeout --foreground 120 apt-get "${options[@]}" update &&
-	 timeout --foreground 600 apt-get "${options[@]}" -t "$codename-backports" download \
-		 qemu-system-{x86,common,data} seabios) || return
-	dpkg --compare-versions "$(dpkg-deb -f "$new"/deb/qemu-system-x86_*.deb Version)" ge \
-		$NEW_QEMU || return
+	step 'its lists, in 120 s' timeout --foreground 120 apt-get "${options[@]}" update || return
+	(cd "$new/deb" && step 'its packages, in 600 s' timeout --foreground 600 apt-get \
+		"${options[@]}" -t "$codename-backports" download \
+		qemu-system-{x86,common,data} seabios) || return
+	version=$(dpkg-deb -f "$new"/deb/qemu-system-x86_*.deb Version)
+	step "$version is older than $NEW_QEMU" dpkg --compare-versions "$version" ge $NEW_QEMU || return
 	for f in "$new"/deb/*.deb; do
-		dpkg -x "$f" "$new" || return
+		step "$f" dpkg -x "$f" "$new" || return
 	done
-	"$new/usr/bin/qemu-system-x86_64" --version || return
+	step 'it does not start' "$new/usr/bin/qemu-system-x86_64" --version || return
 	rm -r "$new"/{deb,lists,cache} && mv "$new" "$dir"
 }
 
@@ -174,7 +148,7 @@ emulator()
 		rm -rf "$dir"
 		return 0
 	fi
-	! "$dir/usr/bin/qemu-system-x86_64" --version >>"$log" 2>&1 || return 0
+	! "$dir/usr/bin/qemu-system-x86_64" --version >/dev/null 2>&1 || return 0
 	[ -z "$(find "$dir.none" -mtime -1 2>/dev/null)" ] || return 0
 	say "unpacking a newer QEMU from Debian's backports (14 MB to download)"
 	if new_qemu "$dir" >>"$log" 2>&1; then
