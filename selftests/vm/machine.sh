@@ -306,15 +306,19 @@ since_start() { tr -d '\r' <"$1" | sed '1,/hps: guest starts/d; /hps: no end in 
 
 # suspicious: filter kernel messages.  A report lasts until the next one, at most
 # 400 lines, of which the first 60 are printed; the known ones are left out, unless
-# the module has a part in it other than to have called rdma_connect(), to have been
-# interrupted, or to have had what is used allocated and freed.
+# the module has a part in it other than to have called rdma_connect() or
+# rdma_destroy_id(), to have been interrupted, or to have had what is used allocated and
+# freed.
 suspicious()
 {
 	awk -v reports="$REPORTS" -v known="$(known | paste -sd'|')" '
 		function flush() {
 			ours = whole
 			# What the stack still held of calls that are over is marked by "?".
-			gsub(/hps_cm_attempt_work|\? hps_[a-z_]+/, "", ours)
+			gsub(/\? hps_[a-z_]+/, "", ours)
+			# Nor do the locks that are held besides.
+			gsub(/\n[^\n]* #[0-9]+: [^\n]*/, "", ours)
+			sub(/ rdma_(connect|destroy_id)\+.*/, "", ours)
 			sub(/(<\/IRQ>|Allocated by task).*/, "", ours)
 			# Whose calls they were does not matter, but who raced.
 			if (whole ~ /KCSAN: /)
