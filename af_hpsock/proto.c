@@ -55,8 +55,6 @@ static void hps_proto_release_cb(struct sock *sk)
 /* TCP_NOTSENT_LOWAT, as tcp_stream_memory_free() has it. */
 static bool hps_proto_memory_free(const struct sock *sk, int wake)
 {
-	u32 lowat = READ_ONCE(hps_sk(sk)->notsent_lowat) ?:
-		    READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_notsent_lowat);
 	struct hps_conn *conn;
 	u32 unsent = 0;
 
@@ -65,7 +63,7 @@ static bool hps_proto_memory_free(const struct sock *sk, int wake)
 	if (conn)
 		unsent = READ_ONCE(conn->tx_unsent);
 	rcu_read_unlock();
-	return unsent << wake < lowat;
+	return unsent << wake < hps_sk_notsent_lowat(sk);
 }
 
 struct proto hps_prot = {

@@ -529,7 +529,9 @@ static bool hps_send_full(const struct sock *sk, const struct hps_conn *conn,
 	if (call->begun && (call->whole || call->sent + msg_data_left(call->msg) <=
 					   hps_send_uncut(sk, conn)))
 		return false;
-	return !sk_stream_memory_free(sk);
+	/* As sk_stream_memory_free(), which does not know the connection. */
+	return sk->sk_wmem_queued >= sk->sk_sndbuf ||
+	       READ_ONCE(conn->tx_unsent) >= hps_sk_notsent_lowat(sk);
 }
 
 static int hps_send_locked(struct sock *sk, struct hps_send_call *call)

@@ -148,6 +148,13 @@ static inline void hps_sock_set_state(struct sock *sk, int state)
 	smp_store_release(&sk->sk_state, state);
 }
 
+/* Bytes that may wait to be sent before it takes no more: TCP_NOTSENT_LOWAT. */
+static inline u32 hps_sk_notsent_lowat(const struct sock *sk)
+{
+	return READ_ONCE(hps_sk(sk)->notsent_lowat) ?:
+	       READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_notsent_lowat);
+}
+
 /* The connection of a socket whose lock is held, or NULL. */
 static inline struct hps_conn *hps_sk_conn(const struct sock *sk)
 {
