@@ -104,7 +104,7 @@ struct hps_slot {
  * @unsignaled_bytes: their payload
  * @timed: one more than the index of the slot whose completion is timed, or 0
  * @timed_from: when that was posted, ns modulo 2^32
- * @far: the last one that was timed took long, see hps_msg_timed()
+ * @near: the peer is, until so many of them have taken long, see hps_msg_timed()
  * @iwarp: the device is, see msg.c
  * @keys_alone: a key is made when all before it has completed, see hps_keys_repeated()
  * @stalled: there was data to send and no credit
@@ -145,7 +145,7 @@ struct hps_link {
 	bool tx_cancelling;
 	bool lends;
 	bool rx_cancelled;
-	bool far;
+	u8 near;
 	u8 timed;
 	u32 tx_cancel;
 	u32 rx_cancel_done;

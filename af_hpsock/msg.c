@@ -36,8 +36,12 @@
  */
 #define HPS_BUSY_SLOTS		8
 
-/* A completion that takes longer is no longer that of a device: the peer is far away. */
-#define HPS_FAR			NSEC_PER_MSEC
+/*
+ * A completion that takes no longer is that of a peer that is near. It stays so until so many
+ * in a row took longer: some only waited for a processor.
+ */
+#define HPS_NEAR		NSEC_PER_MSEC
+#define HPS_NEAR_TIMES		8
 
 /* How long it may take until a send that nothing follows is known to be delivered. */
 #define HPS_ASK_DELAY		2	/* jiffies */
@@ -101,7 +105,10 @@ static void hps_msg_timed(struct hps_link *link, const struct hps_slot *slot)
 	if (link->timed != slot->index + 1)
 		return;
 	link->timed = 0;
-	link->far = (u32)local_clock() - link->timed_from > HPS_FAR;
+	if ((u32)local_clock() - link->timed_from <= HPS_NEAR)
+		link->near = HPS_NEAR_TIMES;
+	else if (link->near)
+		link->near--;
 }
 
 static void hps_msg_sent(struct ib_cq *cq, struct ib_wc *wc)
@@ -256,7 +263,7 @@ bool hps_msg_busy(struct hps_conn *conn)
 	struct hps_link *link = hps_link(conn);
 
 	lockdep_assert_held(&conn->lock);
-	if (link->reading || link->far)
+	if (link->reading || !link->near)
 		return false;
 	return link->sq_used - link->unsignaled >= HPS_BUSY_SLOTS ||
 	       (link->unsignaled && link->tx_size >= HPS_TX_MAX &&

@@ -574,6 +574,7 @@ static void hps_msg_busy__signaled(struct kunit *test)
 	u32 i;
 
 	fake_link_attach(fake);
+	link->near = HPS_NEAR_TIMES;
 	link->credit.tx_granted = link->credit.tx_max;
 	buf = fake_tx(test, &link->conn, 4096, 20 * HPS_BUSY_SLOTS);
 	for (i = 0; i < 2 * HPS_BUSY_SLOTS; i++) {
@@ -587,29 +588,36 @@ static void hps_msg_busy__signaled(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, FAKE_LINK_LOCKED(fake, hps_msg_busy(&link->conn)));
 }
 
-/* A far peer's completions are not waited for, until one comes soon. */
+/* As many messages as keep a device busy, and the first completion after @ns. */
+static void fake_busy(struct kunit *test, struct fake_link *fake, bool busy, u32 ns)
+{
+	struct hps_link *link = fake->link;
+	struct hps_buf *buf;
+	u32 i;
+
+	link->credit.tx_granted = link->credit.tx_used + link->credit.tx_max;
+	buf = fake_tx(test, &link->conn, 4096, 20 * HPS_BUSY_SLOTS);
+	for (i = 0; i < 2 * HPS_BUSY_SLOTS; i++)
+		KUNIT_ASSERT_EQ(test, fake_send(fake, buf, 10, -1), 0);
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_busy(&link->conn)), busy);
+	KUNIT_EXPECT_NE(test, link->timed, 0);
+	link->timed_from = local_clock() - ns;
+	fake_sent_all(fake);
+	KUNIT_EXPECT_EQ(test, link->timed, 0);
+}
+
+/* A far peer's completions are not waited for. It is near if one comes soon, for a while. */
 static void hps_msg_busy__far(struct kunit *test)
 {
 	struct fake_link *fake = fake_link_start(test);
-	struct hps_link *link = fake->link;
-	struct hps_buf *buf;
-	u32 i, round;
 
 	fake_link_attach(fake);
-	for (round = 0; round < 2; round++) {
-		link->credit.tx_granted = link->credit.tx_used + link->credit.tx_max;
-		buf = fake_tx(test, &link->conn, 4096, 20 * HPS_BUSY_SLOTS);
-		for (i = 0; i < 2 * HPS_BUSY_SLOTS; i++)
-			KUNIT_ASSERT_EQ(test, fake_send(fake, buf, 10, -1), 0);
-		KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_busy(&link->conn)), !round);
-		KUNIT_EXPECT_NE(test, link->timed, 0);
-		link->timed_from = local_clock();
-		if (!round)
-			link->timed_from -= 2 * HPS_FAR;
-		fake_sent_all(fake);
-		KUNIT_EXPECT_EQ(test, link->timed, 0);
-		KUNIT_EXPECT_EQ(test, link->far, !round);
-	}
+	fake_busy(test, fake, false, 2 * HPS_NEAR);
+	KUNIT_EXPECT_EQ(test, fake->link->near, 0);
+	fake_busy(test, fake, false, 0);
+	KUNIT_EXPECT_EQ(test, fake->link->near, HPS_NEAR_TIMES);
+	fake_busy(test, fake, true, 2 * HPS_NEAR);
+	KUNIT_EXPECT_EQ(test, fake->link->near, HPS_NEAR_TIMES - 1);
 }
 
 /* So many to read there, if the device is yet to say that something has arrived. */
@@ -620,6 +628,7 @@ static void hps_msg_busy__behind(struct kunit *test)
 	struct hps_buf *buf;
 
 	fake_link_attach(fake);
+	link->near = HPS_NEAR_TIMES;
 	link->credit.tx_granted = link->credit.tx_max;
 	link->credit.tx_fresh = link->credit.tx_max;
 	link->credit.tx_used = link->credit.tx_max / 2;
