@@ -279,6 +279,24 @@ void hps_sock_reap(struct sock *sk)
 }
 
 /**
+ * hps_sock_less_unsent - fewer bytes wait to be sent, which TCP_NOTSENT_LOWAT is about
+ * @sk: a socket with a connection
+ *
+ * Context: bottom halves off, hps_conn.lock held.
+ */
+void hps_sock_less_unsent(struct sock *sk)
+{
+	struct socket *sock = READ_ONCE(sk->sk_socket);
+
+	if (likely(hps_sk_notsent_lowat(sk) == UINT_MAX))
+		return;
+	/* As in hps_sock_reap(). */
+	smp_mb();
+	if (sock && test_bit(SOCK_NOSPACE, &sock->flags))
+		sk->sk_write_space(sk);
+}
+
+/**
  * hps_sock_reap_soon - have completions noted, now or when the lock is free
  * @sk: a socket with a connection
  * @conn: the connection, of which there were completions

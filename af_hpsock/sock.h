@@ -180,6 +180,7 @@ bool hps_sock_charge(struct sock *sk, u32 bytes, int kind);
 void hps_sock_grow_sndbuf(struct sock *sk);
 bool hps_sock_grow_rcvbuf(struct sock *sk);
 void hps_sock_reap(struct sock *sk);
+void hps_sock_less_unsent(struct sock *sk);
 void hps_sock_reap_soon(struct sock *sk, const struct hps_conn *conn);
 
 #endif /* HPS_SOCK_H */

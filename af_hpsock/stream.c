@@ -140,6 +140,9 @@ void hps_stream_more(struct hps_conn *conn, u32 len)
  */
 void hps_stream_push(struct hps_conn *conn)
 {
+	u32 unsent = conn->tx_unsent;
+	int err;
+
 	lockdep_assert_held(&conn->lock);
 	if (conn->shut || hps_conn_opening(conn))
 		return;
@@ -149,7 +152,10 @@ void hps_stream_push(struct hps_conn *conn)
 	if (conn->finack_owed && !conn->rx_remote && !conn->resetting &&
 	    !conn->ops->send_finack(conn))
 		conn->finack_owed = false;
-	if (hps_stream_push_data(conn)) {
+	err = hps_stream_push_data(conn);
+	if (conn->tx_unsent != unsent && conn->sk)
+		hps_sock_less_unsent(conn->sk);
+	if (err) {
 		hps_probe_arm(conn);
 		return;
 	}

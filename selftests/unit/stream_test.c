@@ -450,6 +450,39 @@ static void hps_stream_push__fin(struct kunit *test)
 	EXPECT_SENT(test, fake, 0, FAKE_FIN, 0);
 }
 
+static u32 writable;
+
+static void count_writable(struct sock *sk)
+{
+	writable++;
+}
+
+/* Who waits until less is unsent is told when it is posted, not when it has completed. */
+static void hps_stream_push__less_unsent(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct sock *sk = fake_attach(test, fake);
+	u32 round;
+
+	sk->sk_write_space = count_writable;
+	for (round = 0; round < 3; round++) {
+		writable = 0;
+		fake->credits = 0;
+		fake_tx(test, &fake->conn, 1000, 10);
+		hps_sk(sk)->notsent_lowat = round ? 10 : 0;
+		if (round < 2)
+			set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		else
+			clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		push(&fake->conn);
+		KUNIT_EXPECT_EQ(test, writable, 0);
+		fake->credits = 1;
+		push(&fake->conn);
+		KUNIT_EXPECT_EQ(test, fake->nr, round + 1);
+		KUNIT_EXPECT_EQ(test, writable, round == 1);
+	}
+}
+
 static void hps_stream_flush__corked(struct kunit *test)
 {
 	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
@@ -511,6 +544,7 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(hps_stream_push__finack),
 	KUNIT_CASE(hps_stream_push__user_timeout),
 	KUNIT_CASE(hps_stream_push__fin),
+	KUNIT_CASE(hps_stream_push__less_unsent),
 	KUNIT_CASE(hps_stream_flush__corked),
 	KUNIT_CASE(hps_stream_fin__states),
 	{}
