@@ -147,7 +147,7 @@ run()
 	# Lets one see on the console which program the kernel complained of.
 	[ ! -w /dev/kmsg ] || echo "<5>hps: $1" >/dev/kmsg
 	tuned=$(tunables)
-	bounded $(($2 * slow)) "$log" env "${@:3}" "$(path_of "$name")" "${args[@]}"
+	bounded $(($2 * slow)) "$log" env HPS_OVER="$family" "${@:3}" "$(path_of "$name")" "${args[@]}"
 	status=$?
 	left=$(restore "$tuned" | paste -sd' ')
 	# Not every program has test cases over TCP.
