@@ -9,6 +9,7 @@ export DEBIAN_FRONTEND=noninteractive LC_ALL=C
 exec </dev/null
 
 policy=/usr/sbin/policy-rc.d
+lock=/run/hpsock-install.lock
 mark='# Of the set-up of hpsock, while it installs packages'
 patience=600
 
@@ -30,6 +31,8 @@ update()
 		fi
 		sleep 1
 	done
+	# What could not be fetched is but a warning.
+	[ -z "$out" ] || echo "$out" >&2
 }
 
 allow_servers()
@@ -39,12 +42,14 @@ allow_servers()
 }
 
 # Packages may start servers, which the tests do not want on this machine.  Should we be
-# killed, what is left of us forbids nothing, and goes with the next installation.
+# killed, what is left of us forbids nothing without our lock, and goes with the next
+# installation.
 forbid_servers()
 {
 	allow_servers
 	[ ! -e $policy ] || return 0
-	printf '#!/bin/sh\n%s\n[ ! -d /proc/%d ] || exit 101\n' "$mark" $$ >$policy.hpsock
+	printf '#!/bin/sh\n%s\n[ ! -e %s ] || flock -n %s true || exit 101\n' \
+		"$mark" $lock $lock >$policy.hpsock
 	chmod 755 $policy.hpsock
 	mv $policy.hpsock $policy
 }
@@ -52,13 +57,17 @@ forbid_servers()
 # apt, which has the signal too as a rule, knows how to end; we wait for it.
 ended=
 trap 'ended=1' HUP INT TERM
-trap allow_servers EXIT
+go_on() { [ -z "$ended" ] || exit 130; }
 
-exec 9>/run/hpsock-install.lock
+exec 9>$lock
 flock -n 9 || { echo 'waiting for another installation' >&2; flock 9; }
+go_on
+# Not before: until then it is another's.
+trap allow_servers EXIT
 update
 [ $# -gt 0 ] || exit 0
 forbid_servers
 # What was interrupted the last time is in the way of all else; apt says what it lacks.
 dpkg --configure -a 9>&- || :
+go_on
 apt install --no-install-recommends "$@"
