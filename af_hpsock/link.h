@@ -103,7 +103,7 @@ struct hps_slot {
  * @unsignaled: slots taken since one asked for a completion
  * @unsignaled_bytes: their payload
  * @timed: one more than the index of the slot whose completion is timed, or 0
- * @timed_from: when that was posted, ns modulo 2^32
+ * @timed_from: when that was posted, ns
  * @near: the peer is, until so many of them have taken long, see hps_msg_timed()
  * @iwarp: the device is, see msg.c
  * @keys_alone: a key is made when all before it has completed, see hps_keys_repeated()
@@ -183,7 +183,7 @@ struct hps_link {
 	u32 sq_used;
 	u32 unsignaled;
 	u32 unsignaled_bytes;
-	u32 timed_from;
+	u64 timed_from;
 	u64 stalls;
 	struct hps_slot slots[HPS_SQ_SIZE];
 };

@@ -105,7 +105,8 @@ static void hps_msg_timed(struct hps_link *link, const struct hps_slot *slot)
 	if (link->timed != slot->index + 1)
 		return;
 	link->timed = 0;
-	if ((u32)local_clock() - link->timed_from <= HPS_NEAR)
+	/* Clocks of two processors may differ a little: it may seem to be over before it began. */
+	if ((s64)(local_clock() - link->timed_from) <= HPS_NEAR)
 		link->near = HPS_NEAR_TIMES;
 	else if (link->near)
 		link->near--;

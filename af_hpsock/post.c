@@ -50,9 +50,14 @@ static bool hps_post_signal(struct hps_link *link, const struct hps_buf *buf,
 	       link->unsignaled_bytes + len >= READ_ONCE(sk->sk_sndbuf) / 4;
 }
 
-/* One completion at a time is timed, see hps_msg_timed(). */
-static void hps_post_time(struct hps_link *link, u32 index)
+/*
+ * One completion at a time is timed, see hps_msg_timed(): of what the peer's device answers.
+ * Keys are made and invalidated by ours alone.
+ */
+static void hps_post_time(struct hps_link *link, const struct ib_send_wr *wr, u32 index)
 {
+	if (link->timed || wr->opcode == IB_WR_REG_MR || wr->opcode == IB_WR_LOCAL_INV)
+		return;
 	link->timed = index + 1;
 	link->timed_from = local_clock();
 }
@@ -67,14 +72,13 @@ static int hps_post_try(struct hps_link *link, struct ib_send_wr *wr,
 	slot->buf = buf;
 	slot->len = len;
 	wr->wr_cqe = &slot->cqe;
-	if (wr->send_flags & IB_SEND_SIGNALED && !link->timed)
-		hps_post_time(link, slot->index);
 	err = ib_post_send(link->id->qp, wr, NULL);
 	if (err)
 		return err;
 	link->sq_next = (link->sq_next + 1) % HPS_SQ_SIZE;
 	link->sq_used++;
 	if (wr->send_flags & IB_SEND_SIGNALED) {
+		hps_post_time(link, wr, slot->index);
 		link->unsignaled = 0;
 		link->unsignaled_bytes = 0;
 	} else {

@@ -444,8 +444,8 @@ TEST_F(io, more)
 TEST_F(io, more_behind_others)
 {
 	enum { COUNT = 14, SIZE = 64, ALL = COUNT * SIZE };
-	int64_t took, best = INT64_MAX;
-	int round, i;
+	int round, i, quick = 0;
+	int64_t took;
 
 	for (round = 0; round < 30; round++)
 		ASSERT_TRUE(hps_burst(self->c, self->s));
@@ -455,12 +455,11 @@ TEST_F(io, more_behind_others)
 		ASSERT_EQ(1, send(self->c, "x", 1, MSG_MORE));
 		took = hps_now();
 		ASSERT_EQ(ALL, recv(self->s, back, ALL, MSG_WAITALL));
-		took = hps_now() - took;
-		best = took < best ? took : best;
+		quick += hps_now() - took < 100;
 		ASSERT_EQ(1, send(self->c, "y", 1, 0));
 		ASSERT_EQ(2, recv(self->s, back, 2, MSG_WAITALL));
 	}
-	EXPECT_LT(best, 100);
+	EXPECT_LT(5, quick);
 }
 
 static struct hpsock_info info_of(int fd)
@@ -496,28 +495,56 @@ static bool at_rest(const struct hps *t, int fd, unsigned int messages)
 	return false;
 }
 
-/* With TCP_NODELAY nothing waits for a host that is far away. */
+/* Each device gets it, or none. */
+static bool delay_packets(void)
+{
+	return !hps_run("for d in $(ls /sys/class/net | grep -vx lo); do "
+			"tc qdisc replace dev $d root netem delay 50ms || exit; done");
+}
+
+static void delay_no_packets(void)
+{
+	hps_run("for d in $(ls /sys/class/net | grep -vx lo); do tc qdisc del dev $d root; done");
+}
+
+/* With TCP_NODELAY nothing waits for a host that is far away, whatever was sent before. */
 TEST_F(io, far_away)
 {
-	int i, sent = 0;
+	enum { LENT = 256 << 10 };
+	struct hps_call call = { .fn = hps_send_call, .fd = self->c,
+				 .buf = hps_memory(LENT), .len = LENT };
+	int i, sent, round;
 
+	if (self->t.rdma)
+		ASSERT_OK(hps_set(self->c, SOL_HPSOCK, HPSOCK_ZCOPY, HPSOCK_ZCOPY_PROTECT));
 	ASSERT_OK(hps_set(self->c, SOL_TCP, TCP_NODELAY, 1));
 	for (i = 0; i < 8; i++)
 		ASSERT_TRUE(hps_burst(self->c, self->s));
-	if (hps_run("for d in $(ls /sys/class/net | grep -vx lo); do "
-		    "tc qdisc add dev $d root netem delay 50ms || exit; done"))
+	if (!delay_packets()) {
+		delay_no_packets();
 		SKIP(return, "this kernel has no netem");
+	}
 	/* One that is late may only have waited for a processor. */
 	for (i = 0; i < 20; i++)
 		EXPECT_TRUE(hps_burst(self->c, self->s));
-	EXPECT_TRUE(at_rest(&self->t, self->c, 10));
-	for (i = 0; i < 10; i++) {
-		EXPECT_EQ(64, send(self->c, big, 64, 0));
-		sent += !unsent(self->c);
+	for (round = 0; round < 3; round++) {
+		EXPECT_TRUE(at_rest(&self->t, self->c, 10));
+		for (i = sent = 0; i < 10; i++) {
+			EXPECT_EQ(64, send(self->c, big, 64, 0));
+			sent += !unsent(self->c);
+		}
+		EXPECT_EQ(10, sent);
+		EXPECT_EQ(640, recv(self->s, back, 640, MSG_WAITALL));
+		/* Keys are made and invalidated without the peer. */
+		hps_start(&call);
+		EXPECT_EQ(LENT, recv(self->s, back, LENT, MSG_WAITALL));
+		EXPECT_TRUE(hps_done(&call));
+		EXPECT_EQ(LENT, call.ret);
+		/* Has credits with it. */
+		EXPECT_EQ(1, send(self->s, "x", 1, 0));
+		EXPECT_EQ(1, recv(self->c, back, 1, 0));
 	}
-	EXPECT_EQ(10, sent);
-	hps_run("for d in $(ls /sys/class/net | grep -vx lo); do tc qdisc del dev $d root; done");
-	EXPECT_EQ(640, recv(self->s, back, 640, MSG_WAITALL));
+	delay_no_packets();
 }
 
 /* Nobody waits for ever for what was sent with MSG_MORE. */

@@ -103,6 +103,38 @@ static void hps_post_wr__fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, link->credit.tx_used, 0);
 }
 
+/* Timed is what the peer's device answers, once it is posted. */
+static void hps_post_time__peer_alone(struct kunit *test)
+{
+	static const u8 own[] = { IB_WR_REG_MR, IB_WR_LOCAL_INV };
+	struct fake_link *fake = fake_link_start(test);
+	struct hps_link *link = fake->link;
+	struct ib_reg_wr reg = { .wr.send_flags = IB_SEND_SIGNALED, .mr = fake->mrs };
+	u32 i;
+
+	reg.wr.opcode = IB_WR_SEND;
+	mock_fail(MOCK_POST_SEND, BIT(0));
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_post_try(link, &reg.wr, NULL, 0)),
+			-ENOMEM);
+	KUNIT_EXPECT_EQ(test, link->timed, 0);
+	link->timed = 0;
+	for (i = 0; i < ARRAY_SIZE(own); i++) {
+		reg.wr.opcode = own[i];
+		KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_post_try(link, &reg.wr, NULL, 0)),
+				0);
+		KUNIT_EXPECT_EQ(test, link->timed, 0);
+		link->timed = 0;
+	}
+	reg.wr.opcode = IB_WR_SEND;
+	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_post_try(link, &reg.wr, NULL, 0)), 0);
+	KUNIT_EXPECT_EQ(test, link->timed, i + 1);
+	/* By the clock of another processor it is over before it began. */
+	link->timed_from = local_clock() + NSEC_PER_SEC;
+	link->near = 0;
+	fake_sent_all(fake);
+	KUNIT_EXPECT_NE(test, link->near, 0);
+}
+
 static void hps_post_message__header(struct kunit *test)
 {
 	struct fake_link *fake = fake_link_start(test);
@@ -191,6 +223,7 @@ static struct kunit_case post_cases[] = {
 	KUNIT_CASE(hps_post_signal__last),
 	KUNIT_CASE(hps_post_wr__counts),
 	KUNIT_CASE(hps_post_wr__fails),
+	KUNIT_CASE(hps_post_time__peer_alone),
 	KUNIT_CASE(hps_post_message__header),
 	KUNIT_CASE(hps_post_message__inline),
 	KUNIT_CASE(hps_post_resize__in_time),
