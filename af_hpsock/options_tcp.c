@@ -36,7 +36,8 @@ const struct hps_opt_ops hps_tcp_nodelay = {
 static int hps_tcp_set_cork(struct sock *sk, const struct hps_opt *opt, int val)
 {
 	hps_sk(sk)->cork = !!val;
-	hps_send_flush(sk);
+	if (!val)
+		hps_send_flush(sk);
 	return 0;
 }
 

@@ -636,7 +636,7 @@ static int hps_send_waited(struct sock *sk, struct hps_send_call *call)
 }
 
 /**
- * hps_send_flush - hold back no longer than TCP_CORK says
+ * hps_send_flush - what is held back goes, TCP_CORK or not
  * @sk: the socket, locked
  *
  * Context: process.
@@ -648,9 +648,7 @@ void hps_send_flush(struct sock *sk)
 	if (!conn)
 		return;
 	spin_lock_bh(&conn->lock);
-	if (!hps_sk(sk)->cork)
-		conn->tx_corked = 0;
-	hps_stream_push(conn);
+	hps_stream_flush(conn);
 	spin_unlock_bh(&conn->lock);
 }
 

@@ -118,6 +118,7 @@ ssize_t hps_splice_read(struct socket *sock, loff_t *ppos,
 void hps_splice_eof(struct socket *sock)
 {
 	lock_sock(sock->sk);
-	hps_send_flush(sock->sk);
+	if (!hps_sk(sock->sk)->cork)
+		hps_send_flush(sock->sk);
 	release_sock(sock->sk);
 }

@@ -679,6 +679,35 @@ TEST_F(opts, cork)
 	EXPECT_EQ(5, recv(s, buf, 10, MSG_WAITALL));
 }
 
+/* TCP_NODELAY has what is corked sent, but what comes after it is held. */
+TEST_F(opts, nodelay_over_cork)
+{
+	int c, s, i, quick = 0, held = 0;
+	int64_t took;
+	char buf[64];
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	ASSERT_OK(hps_set(c, SOL_TCP, TCP_CORK, 1));
+	for (i = 0; i < 5; i++) {
+		took = hps_now();
+		ASSERT_EQ(5, send(c, "hello", 5, 0));
+		ASSERT_OK(hps_set(c, SOL_TCP, TCP_NODELAY, 1));
+		ASSERT_EQ(5, recv(s, buf, 5, MSG_WAITALL));
+		quick += hps_now() - took < 100;
+		ASSERT_EQ(5, send(c, "world", 5, 0));
+		ASSERT_EQ(5, recv(s, buf, 5, MSG_WAITALL));
+		held += hps_now() - took > 150;
+	}
+	EXPECT_LT(2, quick);
+	EXPECT_EQ(5, held);
+	/* To cork sends nothing. */
+	took = hps_now();
+	ASSERT_EQ(5, send(c, "hello", 5, 0));
+	ASSERT_OK(hps_set(c, SOL_TCP, TCP_CORK, 1));
+	ASSERT_EQ(5, recv(s, buf, 5, MSG_WAITALL));
+	EXPECT_LT(150, hps_now() - took);
+}
+
 /* A cmsg of this type, or NULL. */
 static void *cmsg_of(struct msghdr *msg, int level, int type)
 {
