@@ -613,6 +613,7 @@ TEST_F(close, same_ports_half)
 	struct hps_addr at, from;
 	int l = hps_listen(&self->t, 1, &at);
 	int c = hps_socket(&self->t, 0), s[2], next;
+	int64_t closed;
 
 	ASSERT_OK(l);
 	ASSERT_OK(c);
@@ -631,7 +632,10 @@ TEST_F(close, same_ports_half)
 	ASSERT_OK(hps_bind(next, from));
 	EXPECT_ERRNO(EADDRNOTAVAIL, hps_connect(next, at));
 	ASSERT_OK(close(c));
+	closed = hps_now();
 	ASSERT_OK(connect_again(next, at));
+	/* That is, before FIN_WAIT_2 has timed out. */
+	EXPECT_GT(30000, hps_now() - closed);
 	s[1] = hps_accept(l);
 	ASSERT_OK(s[1]);
 	ASSERT_EQ(100, hps_push(next, 100, 100, 1));
