@@ -22,7 +22,8 @@ keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 # The machine's own package lists stay as they are, and root is not needed.
 apt_get()
 {
-	apt-get -qq -o Dir::Etc::sourcelist="$cache/apt/source.list" -o Dir::Etc::sourceparts=- \
+	timeout 300 apt-get -qq -o Acquire::Retries=1 -o Acquire::http::Timeout=20 \
+		-o Dir::Etc::sourcelist="$cache/apt/source.list" -o Dir::Etc::sourceparts=- \
 		-o Dir::State::lists="$cache/apt/lists" -o Dir::Cache="$cache/apt/cache" \
 		-o APT::Sandbox::User="$(id -un)" "$@" </dev/null
 }
@@ -41,19 +42,21 @@ liburing_tests()
 	sed -n 's/#.*//; s/^\([^[:space:]]\+\).*/\1.t/p' "$here/liburing.list"
 }
 
+# What is not complete is from one that was ended.
 build_liburing()
 {
 	local dir=$cache/liburing tests
 	mapfile -t tests < <(liburing_tests)
-	if [ ! -e "$dir/configure" ]; then
+	if [ ! -e "$dir/.configured" ]; then
 		say 'fetching liburing'
 		rm -rf "$cache"/liburing*
 		source_package liburing $liburing_suite
 		mkdir "$dir"
 		tar xf "$cache"/liburing_*.orig.tar.gz -C "$dir" --strip-components=1
+		(cd "$dir" && ./configure --cc=gcc)
+		touch "$dir/.configured"
 	fi
 	cd "$dir"
-	[ -e config-host.mak ] || ./configure --cc=gcc
 	make -s -C src
 	# A shared library, which a preload can stand in front of.  The tests ask for
 	# symbols that the regular one does not export.
@@ -97,6 +100,8 @@ install_programs()
 
 # A process of its own: as part of a condition, "set -e" would have no effect.
 if [ "${1:-}" = --locked ]; then
+	# What cannot be built anew must not run as it was.
+	rm -rf "$out"
 	(build_kernel)
 	(build_liburing)
 	install_programs

@@ -123,7 +123,7 @@ begin()
 {
 	echo 'TAP version 13'
 	if [ ! -d "$build" ]; then
-		echo "Bail out! $here/fetch.sh has not been run"
+		echo "Bail out! $here/fetch.sh has not been run, or failed"
 		exit 1
 	fi
 }
