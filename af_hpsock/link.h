@@ -103,7 +103,7 @@ struct hps_slot {
  * @unsignaled: slots taken since one asked for a completion
  * @unsignaled_bytes: their payload
  * @timed: one more than the index of the slot whose completion is timed, or 0
- * @timed_from: when that was posted, ns
+ * @timed_from: when that was posted, by hps_post_clock()
  * @near: the peer is, until so many of them have taken long, see hps_msg_timed()
  * @iwarp: the device is, see msg.c
  * @keys_alone: a key is made when all before it has completed, see hps_keys_repeated()
@@ -171,6 +171,7 @@ struct hps_link {
 	struct hps_growth growth;
 	struct hps_shrink *shrink;
 	struct hps_credit credit;
+	u32 timed_from;			/* here it fills a hole */
 	struct timer_list credit_timer;
 	struct timer_list ask_timer;
 	u32 tx_seq;
@@ -183,7 +184,6 @@ struct hps_link {
 	u32 sq_used;
 	u32 unsignaled;
 	u32 unsignaled_bytes;
-	u64 timed_from;
 	u64 stalls;
 	struct hps_slot slots[HPS_SQ_SIZE];
 };

@@ -6,7 +6,6 @@
  * and most sends ask for none; hps_msg_ask() asks for them, late. What costs a credit
  * leaves HPS_CTRL_SLOTS of the send queue to the messages that need none.
  */
-#include <linux/sched/clock.h>
 #include <net/tcp_states.h>
 
 #include "cancel.h"
@@ -40,7 +39,7 @@
  * A completion that takes no longer is that of a peer that is near. It stays so until so many
  * in a row took longer: some only waited for a processor.
  */
-#define HPS_NEAR		NSEC_PER_MSEC
+#define HPS_NEAR		1000	/* of hps_post_clock(), a millisecond */
 #define HPS_NEAR_TIMES		8
 
 /* How long it may take until a send that nothing follows is known to be delivered. */
@@ -106,7 +105,7 @@ static void hps_msg_timed(struct hps_link *link, const struct hps_slot *slot)
 		return;
 	link->timed = 0;
 	/* Clocks of two processors may differ a little: it may seem to be over before it began. */
-	if ((s64)(local_clock() - link->timed_from) <= HPS_NEAR)
+	if ((s32)(hps_post_clock() - link->timed_from) <= HPS_NEAR)
 		link->near = HPS_NEAR_TIMES;
 	else if (link->near)
 		link->near--;

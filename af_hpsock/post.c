@@ -6,7 +6,6 @@
  * same order. Most messages ask for no completion; a later one tells of them. Who
  * completes them is msg.c, which has hps_slot.cqe point there.
  */
-#include <linux/sched/clock.h>
 
 #include "conn_tx.h"
 #include "dma.h"
@@ -59,7 +58,7 @@ static void hps_post_time(struct hps_link *link, const struct ib_send_wr *wr, u3
 	if (link->timed || wr->opcode == IB_WR_REG_MR || wr->opcode == IB_WR_LOCAL_INV)
 		return;
 	link->timed = index + 1;
-	link->timed_from = local_clock();
+	link->timed_from = hps_post_clock();
 }
 
 /* As hps_post_wr(), but it is the caller who knows what an error means. */

@@ -2,6 +2,7 @@
 #ifndef HPS_POST_H
 #define HPS_POST_H
 
+#include <linux/sched/clock.h>
 #include "link.h"
 #include "wire.h"
 
@@ -51,6 +52,12 @@ struct hps_outgoing {
 	u16 at;
 	u32 revokes;
 };
+
+/* What completions are timed by: 1,024 ns, modulo an hour. */
+static inline u32 hps_post_clock(void)
+{
+	return local_clock() >> 10;
+}
 
 /* Slots of the send queue that are free; the link is locked. */
 static inline u32 hps_post_slots_free(const struct hps_link *link)

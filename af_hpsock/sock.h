@@ -111,6 +111,7 @@ struct hps_sock {
 	u32 tx_charged;
 	bool nodelay;
 	bool cork;
+	u8 connect_tries;
 	unsigned int keepidle;
 	unsigned int keepintvl;
 	u8 keepcnt;
@@ -131,7 +132,6 @@ struct hps_sock {
 	struct hps_tuning tuning;
 	struct hps_accept_queue queue;
 	struct delayed_work connect_work;
-	u8 connect_tries;
 	unsigned long connect_delay;
 	unsigned long connect_deadline;
 	struct ipv6_pinfo inet6;

@@ -588,8 +588,8 @@ static void hps_msg_busy__signaled(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, FAKE_LINK_LOCKED(fake, hps_msg_busy(&link->conn)));
 }
 
-/* As many messages as keep a device busy, and the first completion after @ns. */
-static void fake_busy(struct kunit *test, struct fake_link *fake, bool busy, u32 ns)
+/* As many messages as keep a device busy, and the first completion @late by hps_post_clock(). */
+static void fake_busy(struct kunit *test, struct fake_link *fake, bool busy, u32 late)
 {
 	struct hps_link *link = fake->link;
 	struct hps_buf *buf;
@@ -601,7 +601,7 @@ static void fake_busy(struct kunit *test, struct fake_link *fake, bool busy, u32
 		KUNIT_ASSERT_EQ(test, fake_send(fake, buf, 10, -1), 0);
 	KUNIT_EXPECT_EQ(test, FAKE_LINK_LOCKED(fake, hps_msg_busy(&link->conn)), busy);
 	KUNIT_EXPECT_NE(test, link->timed, 0);
-	link->timed_from = local_clock() - ns;
+	link->timed_from = hps_post_clock() - late;
 	fake_sent_all(fake);
 	KUNIT_EXPECT_EQ(test, link->timed, 0);
 }
