@@ -94,7 +94,7 @@ enum hps_urgent {
  *	that buffer, or NULL; the senders'
  * @tx_lend_max: bytes that can be lent in one piece, 0 if none; set when established
  * @lend_pause: how many sends were copied the last time that lent pages were written
- *	early
+ *	early, less what is forgotten since
  * @lend_skip: how many sends will still be copied before another is lent
  * @lend_proven: the program did not write to the last send that was lent too early
  * @lend_trial: one send is lent, to see whether that is so

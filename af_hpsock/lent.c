@@ -46,6 +46,12 @@
 #define HPS_LENT_PAUSE_FACTOR	4
 #define HPS_LENT_PAUSE_MAX	1024
 
+/*
+ * A pause that is over is forgotten bit by bit, by so many a part with each send that goes
+ * well: one that is written to early costs more than several others save.
+ */
+#define HPS_LENT_FORGET		16
+
 /**
  * hps_lent_went - note how lending went, which says whether to go on with it
  * @conn: not locked
@@ -62,7 +68,7 @@ void hps_lent_went(struct hps_conn *conn, bool well)
 	if (conn->lend_skip)
 		goto unlock;
 	if (well) {
-		conn->lend_pause = 0;
+		conn->lend_pause -= DIV_ROUND_UP(conn->lend_pause, HPS_LENT_FORGET);
 		goto unlock;
 	}
 	conn->lend_pause = clamp_t(u32, conn->lend_pause * HPS_LENT_PAUSE_FACTOR,

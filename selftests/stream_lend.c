@@ -1014,6 +1014,34 @@ TEST_F(lend, auto_copies)
 	}
 }
 
+/* So is one that does so every other time that it is lent for: what it costs is more. */
+TEST_F(lend, auto_doubts)
+{
+	enum { LEN = 128 << 10, SENDS = 300 };
+	long before = hps_stat("tx_lent"), bytes = 0, was;
+	uint8_t *out = hps_memory(LEN);
+	bool early = false;
+	int i;
+
+	for (i = 0; i < SENDS; i++) {
+		was = bytes;
+		hps_fill(out, LEN, (uint64_t)i * LEN, 1);
+		ASSERT_TRUE(send_all(self->c, out, LEN, 0));
+		bytes = hps_stat("tx_lent") - before;
+		if (bytes > was) {
+			if (early)
+				memset(out, 0xee, LEN);
+			early = !early;
+		}
+		ASSERT_EQ(LEN, hps_pull_at(self->s, (uint64_t)i * LEN, LEN, LEN, 1));
+		ASSERT_TRUE(nothing_held(&self->t));
+	}
+	if (protects(&self->t)) {
+		EXPECT_LT(0, bytes);
+		EXPECT_GT(LEN * SENDS / 20, bytes);
+	}
+}
+
 /* And one that leaves its buffer alone always is, once it has sent a MiB. */
 TEST_F(lend, auto_lends)
 {
