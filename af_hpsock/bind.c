@@ -107,8 +107,11 @@ int hps_bind(struct socket *sock, struct sockaddr *uaddr, int len)
 		goto out;
 	if (addr.scope)
 		sk->sk_bound_dev_if = addr.scope;
-	if (!hps_addr_any(&addr.ip))
+	if (!hps_addr_any(&addr.ip)) {
 		sk->sk_userlocks |= SOCK_BINDADDR_LOCK;
+		if (!ipv6_addr_v4mapped(&addr.ip))
+			sk->sk_ipv6only = true;	/* it is; inet6 says so, too */
+	}
 	if (addr.port)
 		sk->sk_userlocks |= SOCK_BINDPORT_LOCK;
 out:

@@ -2,6 +2,7 @@
 #ifndef HPS_OPTIONS_H
 #define HPS_OPTIONS_H
 
+#include <linux/sockptr.h>
 #include <linux/types.h>
 #include <net/sock.h>
 
@@ -19,6 +20,8 @@ enum hps_opt_effect {
 
 /**
  * struct hps_opt_ops - how an option is set and read
+ * @read: what setsockopt() brought, as an int, where hps_opt_read_int() is not how
+ *	TCP reads it
  * @set: an int. NULL if it cannot be set. At SOL_SOCKET a check: 0 leaves the
  *	rest to the core
  * @set_name: a string instead
@@ -26,9 +29,10 @@ enum hps_opt_effect {
  *	errno
  * @whole: at SOL_SOCKET, @set is all there is to do
  *
- * The socket lock is held; not at SOL_SOCKET.
+ * The socket lock is held, but for @read; not at SOL_SOCKET.
  */
 struct hps_opt_ops {
+	int (*read)(int level, sockptr_t optval, unsigned int optlen, int *val);
 	int (*set)(struct sock *sk, const struct hps_opt *opt, int val);
 	int (*set_name)(struct sock *sk, const char *name);
 	int (*get)(struct sock *sk, const struct hps_opt *opt, void *buf);
@@ -61,6 +65,7 @@ struct hps_opt {
 #define HPS_OPT_SIZE	max(sizeof(struct hpsock_info), sizeof(struct tcp_info))
 
 int hps_opt_int(void *buf, int val);
+int hps_opt_read_int(int level, sockptr_t optval, unsigned int optlen, int *val);
 
 /* options_tcp.c */
 extern const struct hps_opt_ops hps_tcp_nodelay, hps_tcp_cork, hps_tcp_maxseg,
@@ -72,7 +77,7 @@ extern const struct hps_opt_ops hps_tcp_nodelay, hps_tcp_cork, hps_tcp_maxseg,
 /* options_ip.c */
 extern const struct hps_opt_ops hps_ip_tos, hps_ip_ttl, hps_ip_mtu,
 	hps_ip_freebind, hps_ip_no_port, hps_ip_port_range, hps_ip_v6only,
-	hps_ip_tclass, hps_ip_hops, hps_ip_addrform;
+	hps_ip_tclass, hps_ip_hops, hps_ip_mtu6, hps_ip_addrform;
 
 /* options_own.c */
 extern const struct hps_opt_ops hps_own_tune, hps_own_live, hps_own_info,

@@ -117,7 +117,24 @@ const struct hps_opt_ops hps_ip_mtu = {
 	.get = hps_ip_get_mtu,
 };
 
+/* The size of fragments, which only datagrams have; what it says is the path's. */
+static int hps_ip_set_mtu6(struct sock *sk, const struct hps_opt *opt, int val)
+{
+	return val && val < IPV6_MIN_MTU ? -EINVAL : 0;
+}
+
+const struct hps_opt_ops hps_ip_mtu6 = {
+	.set = hps_ip_set_mtu6,
+	.get = hps_ip_get_mtu,
+};
+
 /* Both levels have it, for one bit. */
+static int hps_ip_read_freebind(int level, sockptr_t optval,
+				unsigned int optlen, int *val)
+{
+	return optlen ? hps_opt_read_int(level, optval, optlen, val) : -EINVAL;
+}
+
 static int hps_ip_set_freebind(struct sock *sk, const struct hps_opt *opt,
 			       int val)
 {
@@ -132,6 +149,7 @@ static int hps_ip_get_freebind(struct sock *sk, const struct hps_opt *opt,
 }
 
 const struct hps_opt_ops hps_ip_freebind = {
+	.read = hps_ip_read_freebind,
 	.set = hps_ip_set_freebind,
 	.get = hps_ip_get_freebind,
 };
@@ -154,6 +172,13 @@ const struct hps_opt_ops hps_ip_no_port = {
 	.get = hps_ip_get_no_port,
 };
 
+static int hps_ip_read_port_range(int level, sockptr_t optval,
+				  unsigned int optlen, int *val)
+{
+	return optlen == sizeof(int) ?
+	       hps_opt_read_int(level, optval, optlen, val) : -EINVAL;
+}
+
 /* inet_sk_get_local_port_range() reads it. */
 static int hps_ip_set_port_range(struct sock *sk, const struct hps_opt *opt,
 				 int val)
@@ -173,6 +198,7 @@ static int hps_ip_get_port_range(struct sock *sk, const struct hps_opt *opt,
 }
 
 const struct hps_opt_ops hps_ip_port_range = {
+	.read = hps_ip_read_port_range,
 	.set = hps_ip_set_port_range,
 	.get = hps_ip_get_port_range,
 };

@@ -68,6 +68,21 @@ static const struct hps_opt_ops hps_opt_flag = {
 	.get = hps_opt_get_kept,
 };
 
+static int hps_opt_read_dontfrag(int level, sockptr_t optval,
+				 unsigned int optlen, int *val)
+{
+	*val = 0;
+	return optlen < sizeof(int) ? 0 :
+	       hps_opt_read_int(level, optval, optlen, val);
+}
+
+/* It alone of its level takes what is shorter than an int for 0. */
+static const struct hps_opt_ops hps_opt_dontfrag = {
+	.read = hps_opt_read_dontfrag,
+	.set = hps_opt_set_flag,
+	.get = hps_opt_get_kept,
+};
+
 static int hps_opt_set_refused(struct sock *sk, const struct hps_opt *opt,
 			       int val)
 {
@@ -234,13 +249,13 @@ static const struct hps_opt hps_opts[] = {
 	{ SOL_IPV6, IPV6_ADDRFORM, HPS_WORKS, &hps_ip_addrform },
 	{ SOL_IPV6, IPV6_TCLASS, HPS_WORKS, &hps_ip_tclass },
 	{ SOL_IPV6, IPV6_FREEBIND, HPS_WORKS, &hps_ip_freebind },
-	{ SOL_IPV6, IPV6_MTU, HPS_GET, &hps_ip_mtu },
+	{ SOL_IPV6, IPV6_MTU, HPS_KEPT, &hps_ip_mtu6 },
 	{ SOL_IPV6, IPV6_UNICAST_HOPS, HPS_KEPT, &hps_ip_hops,
 	  HPS_KEPT_HOPS6, .first = -1 },
 	{ SOL_IPV6, IPV6_MTU_DISCOVER, HPS_KEPT, &hps_opt_kept,
 	  HPS_KEPT_PMTUDISC6,
 	  IPV6_PMTUDISC_DONT, IPV6_PMTUDISC_OMIT, IPV6_PMTUDISC_WANT },
-	{ SOL_IPV6, IPV6_DONTFRAG, HPS_KEPT, &hps_opt_flag, HPS_KEPT_DONTFRAG },
+	{ SOL_IPV6, IPV6_DONTFRAG, HPS_KEPT, &hps_opt_dontfrag, HPS_KEPT_DONTFRAG },
 	{ SOL_IPV6, IPV6_RECVERR, HPS_KEPT, &hps_opt_flag, HPS_KEPT_RECVERR6 },
 	{ SOL_IPV6, IPV6_RECVPKTINFO, HPS_KEPT, &hps_opt_flag,
 	  HPS_KEPT_RECVPKTINFO },
@@ -308,14 +323,24 @@ void hps_opt_init(struct sock *sk)
 	int i;
 
 	hps_tune_init(&hps_sk(sk)->tuning);
+	sk->sk_ipv6only = READ_ONCE(sock_net(sk)->ipv6.sysctl.bindv6only);
+	sk->sk_txrehash = READ_ONCE(sock_net(sk)->core.sysctl_txrehash);
 	for (i = 0; i < ARRAY_SIZE(hps_opts); i++)
 		if (hps_opts[i].first)
 			hps_sk(sk)->kept[hps_opts[i].kept] = hps_opts[i].first;
 }
 
-/* SOL_IP takes a byte for an int, as it always has. */
-static int hps_opt_read_int(int level, sockptr_t optval, unsigned int optlen,
-			    int *val)
+/**
+ * hps_opt_read_int - what setsockopt() brought, as an int
+ * @level: SOL_*; SOL_IP takes a byte, and nothing for 0, as it always has
+ * @optval: its value
+ * @optlen: bytes of it
+ * @val: the int
+ *
+ * Context: process.
+ * Return: 0, -EINVAL, -EFAULT.
+ */
+int hps_opt_read_int(int level, sockptr_t optval, unsigned int optlen, int *val)
 {
 	u8 byte = 0;
 
@@ -345,6 +370,14 @@ static int hps_opt_set_socket(struct socket *sock, const struct hps_opt *opt,
 			return err;
 	}
 	return sock_setsockopt(sock, SOL_SOCKET, optname, optval, optlen);
+}
+
+static int hps_opt_read(int level, const struct hps_opt *opt, sockptr_t optval,
+			unsigned int optlen, int *val)
+{
+	if (opt->ops->read)
+		return opt->ops->read(level, optval, optlen, val);
+	return hps_opt_read_int(level, optval, optlen, val);
 }
 
 static int hps_opt_set_name(struct sock *sk, const struct hps_opt *opt,
@@ -387,11 +420,14 @@ int hps_setsockopt(struct socket *sock, int level, int optname,
 
 	if (level == SOL_SOCKET)
 		return hps_opt_set_socket(sock, opt, optname, optval, optlen);
+	if (opt && opt->ops && opt->ops->set_name)
+		return hps_opt_set_name(sk, opt, optval, optlen);
+	/* TCP looks at the length first. */
+	if (level == SOL_TCP && optlen < sizeof(int))
+		return -EINVAL;
 	if (!opt || opt->effect == HPS_REFUSED || opt->effect == HPS_GET)
 		return -ENOPROTOOPT;
-	if (opt->ops->set_name)
-		return hps_opt_set_name(sk, opt, optval, optlen);
-	err = hps_opt_read_int(level, optval, optlen, &val);
+	err = hps_opt_read(level, opt, optval, optlen, &val);
 	if (err)
 		return err;
 	lock_sock(sk);

@@ -201,7 +201,7 @@ static const struct {
 	{ SOL_IP, IP_TRANSPARENT }, { SOL_IP, IP_MINTTL }, { SOL_IP, IP_OPTIONS },
 	{ SOL_IP, IP_UNICAST_IF }, { SOL_IP, IP_MTU },
 	{ SOL_IPV6, IPV6_TRANSPARENT }, { SOL_IPV6, IPV6_MINHOPCOUNT },
-	{ SOL_IPV6, IPV6_ADDR_PREFERENCES }, { SOL_IPV6, IPV6_MTU },
+	{ SOL_IPV6, IPV6_ADDR_PREFERENCES },
 };
 
 /* AF_HPSOCK alone: what cannot work is not accepted. */
