@@ -128,13 +128,18 @@ static int hps_accept_wait(struct sock *sk, bool nonblock, struct hps_conn **con
 	return err;
 }
 
-/* What an accepted socket has from its listener, as TCP's has. */
+/*
+ * What an accepted socket has from its listener, as TCP's has: nearly everything, but not
+ * SO_PRIORITY and TCP_DEFER_ACCEPT.
+ */
 static void hps_accept_inherit(struct sock *sk, const struct sock *from)
 {
 	static const enum sock_flags flags[] = {
 		SOCK_KEEPOPEN, SOCK_LINGER, SOCK_URGINLINE, SOCK_BROADCAST,
 		SOCK_DBG, SOCK_LOCALROUTE, SOCK_RCVTSTAMP, SOCK_RCVTSTAMPNS,
-		SOCK_TSTAMP_NEW, SOCK_ZEROCOPY,
+		SOCK_TSTAMP_NEW, SOCK_ZEROCOPY, SOCK_RXQ_OVFL,
+		SOCK_WIFI_STATUS, SOCK_NOFCS, SOCK_SELECT_ERR_QUEUE,
+		SOCK_FILTER_LOCKED, SOCK_RCVMARK,
 	};
 	struct hps_sock *hsk = hps_sk(sk);
 	int i;
@@ -146,7 +151,6 @@ static void hps_accept_inherit(struct sock *sk, const struct sock *from)
 	sk->sk_uid = from->sk_uid;
 	sk->sk_ipv6only = from->sk_ipv6only;
 	sk->sk_bound_dev_if = from->sk_bound_dev_if;
-	sk->sk_priority = from->sk_priority;
 	sk->sk_mark = from->sk_mark;
 	sk->sk_sndbuf = from->sk_sndbuf;
 	sk->sk_rcvbuf = from->sk_rcvbuf;
@@ -157,6 +161,13 @@ static void hps_accept_inherit(struct sock *sk, const struct sock *from)
 	sk->sk_lingertime = from->sk_lingertime;
 	sk->sk_userlocks = from->sk_userlocks & ~SOCK_BINDPORT_LOCK;
 	sk->sk_tsflags = from->sk_tsflags;
+	sk->sk_txrehash = from->sk_txrehash;
+	sk->sk_no_check_tx = from->sk_no_check_tx;
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	sk->sk_ll_usec = from->sk_ll_usec;
+	sk->sk_busy_poll_budget = from->sk_busy_poll_budget;
+	sk->sk_prefer_busy_poll = from->sk_prefer_busy_poll;
+#endif
 	inet_sk(sk)->tos = inet_sk(from)->tos;
 	hsk->inet6.tclass = hps_sk(from)->inet6.tclass;
 	hps_set_freebind(sk, hps_freebind(from));
@@ -170,7 +181,6 @@ static void hps_accept_inherit(struct sock *sk, const struct sock *from)
 	hsk->user_timeout = hps_sk(from)->user_timeout;
 	hsk->user_mss = hps_sk(from)->user_mss;
 	hsk->syncnt = hps_sk(from)->syncnt;
-	hsk->defer_accept = hps_sk(from)->defer_accept;
 	hsk->linger2 = hps_sk(from)->linger2;
 	hsk->window_clamp = hps_sk(from)->window_clamp;
 	hsk->notsent_lowat = hps_sk(from)->notsent_lowat;

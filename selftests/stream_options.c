@@ -323,4 +323,71 @@ TEST_F(options, set)
 	everywhere(_metadata, &self->t, set_all);
 }
 
+/* What would keep the peer from the listener. */
+static bool apart(const struct row *row)
+{
+	return named(row) || (row->level == SOL_SOCKET && (row->name == SO_BINDTODEVICE ||
+							   row->name == SO_BINDTOIFINDEX));
+}
+
+/* What a connection has of what was set on its listener; -1 where there is none. */
+static struct opened accepted(struct __test_metadata *_metadata, struct hps *t, int level,
+			      int value)
+{
+	struct opened o = { -1, -1 };
+	const struct row *row;
+	struct hps_addr at;
+	int l;
+
+	l = hps_listen(t, 1, &at);
+	ASSERT_OK(l);
+	for (row = rows; row < rows + ARRAY_SIZE(rows); row++)
+		if (row->level == level && row->does != REFUSED && !apart(row) &&
+		    !unkept(row, value))
+			set(l, row, value, sizeof(int));
+	o.peer = hps_dial(t, at);
+	ASSERT_OK(o.peer);
+	ASSERT_EQ(1, send(o.peer, "x", 1, 0));
+	o.fd = hps_accept(l);
+	ASSERT_OK(o.fd);
+	close(l);
+	return o;
+}
+
+static void inherit_all(struct __test_metadata *_metadata, struct hps *t, int level, int state)
+{
+	static const int values[] = { 0, 1, 2, 7, 40, 3000 };
+	const struct row *row;
+	struct said got, want;
+	struct hps ref;
+	size_t i;
+
+	if (state != CONNECTED)
+		return;
+	tcp_like(&ref, t, level);
+	for (i = 0; i < ARRAY_SIZE(values); i++) {
+		struct opened o = accepted(_metadata, t, level, values[i]);
+		struct opened want_of = accepted(_metadata, &ref, level, values[i]);
+
+		for (row = rows; row < rows + ARRAY_SIZE(rows); row++) {
+			if (row->level != level || row->does == REFUSED || unknown(t, row))
+				continue;
+			got = ask(o.fd, row, 256);
+			want = ask(want_of.fd, row, 256);
+			EXPECT_TRUE(same(&got, &want, !owns(row, CONNECTED))) {
+				printf("# %s=%d before\n", row->title, values[i]);
+				tell("got", 0, &got);
+				tell("want", 0, &want);
+			}
+		}
+		shut(o);
+		shut(want_of);
+	}
+}
+
+TEST_F(options, inherited)
+{
+	everywhere(_metadata, &self->t, inherit_all);
+}
+
 TEST_HARNESS_MAIN
