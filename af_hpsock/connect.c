@@ -231,8 +231,9 @@ int hps_disconnect(struct sock *sk, int flags)
 		hps_unlisten(sk);
 	hps_connect_undo(sk);
 	WRITE_ONCE(sk->sk_peek_off, -1);
-	/* tcp_disconnect() leaves word of what it broke off. */
-	sk->sk_err = err;
+	/* tcp_disconnect() leaves word of what it broke off, and what there was before. */
+	if (err)
+		sk->sk_err = err;
 	sk_error_report(sk);
 	return 0;
 }

@@ -468,6 +468,18 @@ TEST_F(connect, disconnect)
 	EXPECT_EQ(10, hps_pull(s, 10, 10, 1));
 }
 
+/* There is nothing to break off the second time, and the first is still told of. */
+TEST_F(connect, disconnect_twice)
+{
+	int c, s;
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	ASSERT_OK(disconnect(c));
+	ASSERT_OK(disconnect(c));
+	EXPECT_EQ(ECONNRESET, hps_error(c));
+	EXPECT_EQ(0, hps_error(c));
+}
+
 TEST_F(connect, disconnect_keeps_port)
 {
 	struct hps_addr at, before, after;
