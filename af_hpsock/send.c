@@ -534,6 +534,18 @@ static bool hps_send_full(const struct sock *sk, const struct hps_conn *conn,
 	       READ_ONCE(conn->tx_unsent) >= hps_sk_notsent_lowat(sk);
 }
 
+/* Control messages: what TCP takes, less what would be without effect. */
+static int hps_send_control(struct sock *sk, struct msghdr *msg)
+{
+	struct sockcm_cookie sockc = {};
+
+	if (likely(!msg->msg_controllen))
+		return 0;
+	if (sock_cmsg_send(sk, msg, &sockc))
+		return -EINVAL;
+	return sockc.mark || sockc.tsflags ? -EOPNOTSUPP : 0;
+}
+
 static int hps_send_locked(struct sock *sk, struct hps_send_call *call)
 {
 	struct msghdr *msg = call->msg;
@@ -550,6 +562,9 @@ static int hps_send_locked(struct sock *sk, struct hps_send_call *call)
 		if (err)
 			goto out;
 	}
+	err = hps_send_control(sk, msg);
+	if (err)
+		goto out;
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 	err = -EPIPE;
 	if (sk->sk_err || (sk->sk_shutdown & SEND_SHUTDOWN))
