@@ -198,8 +198,7 @@ void hps_conn_reset(struct hps_conn *conn, int err)
 	conn->resetting = true;
 	conn->err = err;
 	hps_conn_arm(conn, &conn->idle_timer, HPS_RESET_PATIENCE);
-	conn->tx_corked = 0;
-	hps_stream_push(conn);
+	hps_stream_flush(conn);
 	conn->ops->ask(conn);
 }
 

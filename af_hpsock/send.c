@@ -326,7 +326,7 @@ static void hps_send_queued(struct sock *sk, struct hps_conn *conn,
 	if (hps_sk(sk)->cork || (msg->msg_flags & MSG_MORE && !call->record))
 		conn->tx_corked = min(conn->tx_corked + len, conn->tx_unsent);
 	else
-		conn->tx_corked = 0;
+		hps_stream_uncork(conn);
 	if (msg->msg_flags & MSG_OOB && !msg_data_left(msg))
 		hps_urgent_mark(conn);
 	hps_stream_more(conn, len);

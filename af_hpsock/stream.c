@@ -86,6 +86,9 @@ static int hps_stream_push_data(struct hps_conn *conn)
 				return err;
 			}
 			buf->start += len;
+			/* What is held back after it has all the time that there is. */
+			if (unlikely(conn->tx_corked))
+				hps_conn_disarm(conn, &conn->cork_timer);
 			conn->tx_last = jiffies;
 			if (!conn->tx_unacked)
 				conn->progress = jiffies;
@@ -167,13 +170,26 @@ void hps_stream_push(struct hps_conn *conn)
 }
 
 /**
+ * hps_stream_uncork - nothing that is in the queue is held back any more
+ * @conn: locked; the caller has another reference
+ */
+void hps_stream_uncork(struct hps_conn *conn)
+{
+	lockdep_assert_held(&conn->lock);
+	if (!conn->tx_corked)
+		return;
+	conn->tx_corked = 0;
+	hps_conn_disarm(conn, &conn->cork_timer);
+}
+
+/**
  * hps_stream_flush - as hps_stream_push(), also what is corked
  * @conn: locked
  */
 void hps_stream_flush(struct hps_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	conn->tx_corked = 0;
+	hps_stream_uncork(conn);
 	hps_stream_push(conn);
 }
 

@@ -708,6 +708,68 @@ TEST_F(opts, nodelay_over_cork)
 	EXPECT_LT(150, hps_now() - took);
 }
 
+/* What is corked is held for 200 ms, also if something before it was for some of them. */
+TEST_F(opts, cork_anew)
+{
+	int64_t held;
+	char buf[8];
+	int c, s, i;
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	for (i = 0; i < 2; i++) {
+		ASSERT_OK(hps_set(c, SOL_TCP, TCP_CORK, 1));
+		ASSERT_EQ(1, send(c, "a", 1, 0));
+		usleep(100000);
+		ASSERT_OK(hps_set(c, SOL_TCP, i ? TCP_NODELAY : TCP_CORK, i));
+		ASSERT_EQ(1, recv(s, buf, 1, 0));
+		usleep(50000);
+		ASSERT_OK(hps_set(c, SOL_TCP, TCP_CORK, 1));
+		held = hps_now();
+		ASSERT_EQ(1, send(c, "b", 1, 0));
+		ASSERT_EQ(1, recv(s, buf, 1, 0));
+		EXPECT_LT(150, hps_now() - held);
+	}
+}
+
+static int send_control(int fd, int level, int type, size_t len, uint32_t value)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(value))];
+	} control = { .head = { len, level, type } };
+	struct iovec iov = { "x", 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+
+	memcpy(CMSG_DATA(&control.head), &value, sizeof(value));
+	return sendmsg(fd, &msg, MSG_NOSIGNAL) < 0 ? errno : 0;
+}
+
+/* TCP's checks; AF_HPSOCK says so where it cannot do what it is asked for. */
+TEST_F(opts, control_messages)
+{
+	size_t len = CMSG_LEN(sizeof(uint32_t));
+	int cannot = self->t.rdma ? EOPNOTSUPP : 0, c, s;
+	char buf[8];
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	EXPECT_EQ(EINVAL, send_control(c, SOL_SOCKET, 0x7777, len, 0));
+	EXPECT_EQ(EINVAL, send_control(c, SOL_SOCKET, SCM_RIGHTS, 3, 0));
+	EXPECT_EQ(EINVAL, send_control(c, SOL_SOCKET, SO_MARK, len + 1, 1));
+	EXPECT_EQ(EINVAL, send_control(c, SOL_SOCKET, SCM_TXTIME, len, 1));
+	EXPECT_EQ(EINVAL, send_control(c, SOL_SOCKET, SO_TIMESTAMPING, len,
+				       SOF_TIMESTAMPING_RX_SOFTWARE));
+	EXPECT_EQ(cannot, send_control(c, SOL_SOCKET, SO_TIMESTAMPING, len,
+				       SOF_TIMESTAMPING_TX_SOFTWARE));
+	EXPECT_EQ(cannot, send_control(c, SOL_SOCKET, SO_MARK, len, 1));
+	EXPECT_EQ(0, send_control(c, SOL_SOCKET, SCM_RIGHTS, len, 1));
+	EXPECT_EQ(0, send_control(c, SOL_IP, IP_TOS, len, 1));
+	/* What was refused sent nothing. */
+	ASSERT_OK(shutdown(c, SHUT_WR));
+	EXPECT_EQ(EPIPE, send_control(c, SOL_SOCKET, 0x7777, len, 0));
+	EXPECT_EQ(cannot ? 2 : 4, recv(s, buf, 8, MSG_WAITALL));
+}
+
 /* A cmsg of this type, or NULL. */
 static void *cmsg_of(struct msghdr *msg, int level, int type)
 {
@@ -946,6 +1008,108 @@ TEST_F(opts, message_flags)
 	ASSERT_EQ(6, receive(s, &msg, buf, 16, 0));
 	EXPECT_EQ(0, memcmp(buf, "abcdef", 6));
 	EXPECT_ERRNO(EAGAIN, receive(s, &msg, buf, 16, MSG_ERRQUEUE));
+}
+
+/* recvmmsg() waits for the first message alone */
+TEST_F(opts, wait_for_one)
+{
+	struct mmsghdr msgs[3] = {};
+	struct iovec iov[3];
+	char buf[3][8];
+	int c, s, i;
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	for (i = 0; i < 3; i++) {
+		iov[i] = (struct iovec){ buf[i], 8 };
+		msgs[i].msg_hdr = (struct msghdr){ .msg_iov = &iov[i], .msg_iovlen = 1 };
+	}
+	ASSERT_EQ(1, send(c, "x", 1, 0));
+	EXPECT_EQ(1, recvmmsg(s, msgs, 3, MSG_WAITFORONE, NULL));
+	EXPECT_EQ(1, msgs[0].msg_len);
+}
+
+/* What does not fit is said to have been cut off, and the bytes come all the same. */
+TEST_F(opts, control_cut_off)
+{
+	char buf[8], control[CMSG_LEN(0)];
+	struct iovec iov = { buf, 8 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control };
+	int c, s;
+
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	ASSERT_OK(hps_set(s, SOL_TCP, TCP_INQ, 1));
+	ASSERT_EQ(3, send(c, "abc", 3, 0));
+	EXPECT_EQ(3, recvmsg(s, &msg, 0));
+	EXPECT_EQ(MSG_CTRUNC, msg.msg_flags);
+	EXPECT_EQ(0, msg.msg_controllen);
+	ASSERT_EQ(3, send(c, "abc", 3, 0));
+	msg.msg_controllen = sizeof(control);
+	EXPECT_EQ(3, recvmsg(s, &msg, 0));
+	EXPECT_EQ(MSG_CTRUNC, msg.msg_flags);
+}
+
+/* Each bit of send()'s flags says what it says to TCP, and the same bytes arrive. */
+TEST_F(opts, send_flags)
+{
+	struct hps tcp, *ts[2] = { &self->t, &tcp };
+	int bit, i, c, s;
+
+	hps_init(&tcp, false, self->t.af);
+	for (bit = 0; bit < 32; bit++) {
+		ssize_t sent[2], came[2];
+		char buf[2][8] = {};
+		int err[2];
+
+		if (1U << bit == MSG_FASTOPEN)
+			continue;	/* there is none */
+		for (i = 0; i < 2; i++) {
+			ASSERT_OK(hps_pair(ts[i], &c, &s));
+			sent[i] = send(c, "abc", 3, 1U << bit | MSG_NOSIGNAL);
+			err[i] = sent[i] < 0 ? errno : 0;
+			ASSERT_EQ(3, send(c, "def", 3, 0));
+			ASSERT_OK(close(c));
+			came[i] = recv(s, buf[i], 8, MSG_WAITALL);
+			/* That of TCP stops at the urgent byte. */
+			if (came[i] == 2)
+				came[i] += recv(s, buf[i] + 2, 6, MSG_WAITALL);
+			ASSERT_OK(close(s));
+		}
+		EXPECT_TRUE(sent[0] == sent[1] && err[0] == err[1] && came[0] == came[1] &&
+			    !memcmp(buf[0], buf[1], 8))
+			TH_LOG("flag %#x: %zd, %d, %zd; TCP %zd, %d, %zd", 1U << bit, sent[0],
+			       err[0], came[0], sent[1], err[1], came[1]);
+	}
+}
+
+TEST_F(opts, recv_flags)
+{
+	struct hps tcp, *ts[2] = { &self->t, &tcp };
+	struct msghdr msg[2];
+	int bit, i, c, s;
+
+	hps_init(&tcp, false, self->t.af);
+	for (bit = 0; bit < 32; bit++) {
+		ssize_t got[2], more[2];
+		char buf[2][16] = {};
+		int err[2];
+
+		for (i = 0; i < 2; i++) {
+			ASSERT_OK(hps_pair(ts[i], &c, &s));
+			ASSERT_EQ(6, send(c, "abcdef", 6, 0));
+			ASSERT_TRUE(hps_until_inq(s, 6));
+			got[i] = receive(s, &msg[i], buf[i], 4, 1U << bit | MSG_DONTWAIT);
+			err[i] = got[i] < 0 ? errno : 0;
+			more[i] = recv(s, buf[i] + 4, 8, MSG_DONTWAIT);
+			ASSERT_OK(close(c));
+			ASSERT_OK(close(s));
+		}
+		EXPECT_TRUE(got[0] == got[1] && err[0] == err[1] && more[0] == more[1] &&
+			    !memcmp(buf[0], buf[1], 16) &&
+			    (got[0] < 0 || msg[0].msg_flags == msg[1].msg_flags))
+			TH_LOG("flag %#x: %zd, %d, %zd, %#x; TCP %zd, %d, %zd, %#x", 1U << bit,
+			       got[0], err[0], more[0], msg[0].msg_flags, got[1], err[1],
+			       more[1], msg[1].msg_flags);
+	}
 }
 
 /*
