@@ -514,6 +514,7 @@ TEST_F(io, far_away)
 	struct hps_call call = { .fn = hps_send_call, .fd = self->c,
 				 .buf = hps_memory(LENT), .len = LENT };
 	int i, sent, round;
+	long lent = 0;
 
 	if (self->t.rdma)
 		ASSERT_OK(hps_set(self->c, SOL_HPSOCK, HPSOCK_ZCOPY, HPSOCK_ZCOPY_PROTECT));
@@ -536,10 +537,14 @@ TEST_F(io, far_away)
 		EXPECT_EQ(10, sent);
 		EXPECT_EQ(640, recv(self->s, back, 640, MSG_WAITALL));
 		/* Keys are made and invalidated without the peer. */
+		if (self->t.rdma)
+			lent = hps_stat("tx_lent");
 		hps_start(&call);
 		EXPECT_EQ(LENT, recv(self->s, back, LENT, MSG_WAITALL));
 		EXPECT_TRUE(hps_done(&call));
 		EXPECT_EQ(LENT, call.ret);
+		if (self->t.rdma)
+			EXPECT_EQ(lent + LENT, hps_stat("tx_lent"));
 		/* Has credits with it. */
 		EXPECT_EQ(1, send(self->s, "x", 1, 0));
 		EXPECT_EQ(1, recv(self->c, back, 1, 0));
