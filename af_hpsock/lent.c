@@ -9,9 +9,9 @@
  * kernel copy each page that it writes to, in a fault, which costs more than the
  * copy that was saved. So a connection watches what becomes of what it lends, and
  * with zcopy=auto copies for a while if that happens, each time for longer. It lends
- * one send, to see how it goes, before it lends more at a time. And it does not
- * begin with that: receives grow by what is sent, not by what is offered, and
- * step up late where an offer is being read.
+ * the beginning of one send, to see how it goes, before it lends more at a time. And
+ * it does not begin with that: receives grow by what is sent, not by what is offered,
+ * and step up late where an offer is being read.
  */
 #include <linux/mm.h>
 #include <linux/sizes.h>
@@ -28,6 +28,12 @@
 #include "protect.h"
 #include "sock.h"
 #include "work.h"
+
+/*
+ * With zcopy=auto a send is so many times the threshold: below that, what an offer costs at
+ * both ends is more than what is saved.
+ */
+#define HPS_LENT_AUTO		2
 
 /* Bytes that a connection copies before it lends any: the peer's receives grow by them. */
 #define HPS_LENT_YOUNG		SZ_1M
@@ -50,7 +56,7 @@
  * A pause that is over is forgotten bit by bit, by so many a part with each send that goes
  * well: one that is written to early costs more than several others save.
  */
-#define HPS_LENT_FORGET		16
+#define HPS_LENT_FORGET		8
 
 /**
  * hps_lent_went - note how lending went, which says whether to go on with it
@@ -110,7 +116,10 @@ static void hps_lent_work(struct work_struct *work)
 		atomic_dec(&lent->conn->holds);
 	hps_stat_add(lent->conn->hn, HPS_STAT_LENT_EARLY, res.early);
 	hps_stat_add(lent->conn->hn, HPS_STAT_LENT_RESTORED, res.restored);
-	hps_lent_went(lent->conn, res.early <= lent->mem.nr / HPS_LENT_EARLY);
+	if (lent->vain)
+		WRITE_ONCE(lent->conn->lend_trial, false);
+	else
+		hps_lent_went(lent->conn, res.early <= lent->mem.nr / HPS_LENT_EARLY);
 	hps_lent_free(lent);
 }
 
@@ -128,10 +137,48 @@ void hps_lent_put(struct hps_lent *lent)
 		hps_lent_free(lent);
 }
 
-/* How many of @len bytes are worth it? As many as one SRCAVAIL offers. */
+/**
+ * hps_lent_drop - the pages could not be offered to the peer, which says nothing of the program
+ * @lent: it is gone afterwards
+ *
+ * Context: process.
+ */
+void hps_lent_drop(struct hps_lent *lent)
+{
+	lent->vain = true;
+	hps_lent_put(lent);
+}
+
+/* Is this one of the sends that are copied because an early one was written to? */
+static bool hps_lent_pauses(struct hps_conn *conn, u32 mode)
+{
+	u32 skip = READ_ONCE(conn->lend_skip);
+
+	if (mode == HPSOCK_ZCOPY_PROTECT || !skip)
+		return false;
+	WRITE_ONCE(conn->lend_skip, skip - 1);
+	return true;
+}
+
+/* With zcopy=auto: how many of @len bytes, which have reached @threshold? */
+static u32 hps_lent_dares(const struct hps_conn *conn, u32 len, u32 threshold)
+{
+	if (len < min(HPS_LENT_AUTO * threshold, READ_ONCE(conn->tx_lend_max)))
+		return 0;
+	if (READ_ONCE(conn->tx_bytes) < HPS_LENT_YOUNG)
+		return 0;
+	if (READ_ONCE(conn->lend_proven))
+		return len;
+	return READ_ONCE(conn->lend_trial) ? 0 : threshold;
+}
+
+/*
+ * How many of @len bytes are worth it? As many as one SRCAVAIL offers. @refused is told how
+ * many are not worth another look, if it is none.
+ */
 static u32 hps_lent_worth(struct sock *sk, struct hps_conn *conn,
 			  const struct iov_iter *iter, size_t len,
-			  bool promised, u32 mode)
+			  bool promised, u32 mode, u32 *refused)
 {
 	const struct hps_tuning *tuning = &hps_sk(sk)->tuning;
 	u32 threshold = hps_tuned(tuning, HPS_TUNE_ZCOPY_THRESHOLD);
@@ -154,15 +201,11 @@ static u32 hps_lent_worth(struct sock *sk, struct hps_conn *conn,
 	/* A kernel's own memory, as io_uring's, is not a program's to protect. */
 	if (!user_backed_iter(iter))
 		return 0;
-	if (mode != HPSOCK_ZCOPY_PROTECT && READ_ONCE(conn->lend_skip)) {
-		WRITE_ONCE(conn->lend_skip, conn->lend_skip - 1);
+	if (hps_lent_pauses(conn, mode)) {
+		*refused = min_t(size_t, iov_iter_count(iter), U32_MAX);
 		return 0;
 	}
-	if (mode == HPSOCK_ZCOPY_AUTO &&
-	    (READ_ONCE(conn->tx_bytes) < HPS_LENT_YOUNG ||
-	     (READ_ONCE(conn->lend_trial) && !READ_ONCE(conn->lend_proven))))
-		return 0;
-	return len;
+	return mode == HPSOCK_ZCOPY_AUTO ? hps_lent_dares(conn, len, threshold) : len;
 }
 
 /* Returns how many bytes can be protected from @addr on: @len or 0. */
@@ -231,11 +274,12 @@ struct hps_lent *hps_lent_get(struct sock *sk, struct hps_conn *conn,
 			      struct ubuf_info *uarg, bool promised, u32 mode,
 			      u32 *refused)
 {
-	u32 len = hps_lent_worth(sk, conn, iter, max, promised, mode);
 	const struct hps_tuning *tuning = &hps_sk(sk)->tuning;
 	struct hps_lent *lent;
+	u32 len;
 
 	*refused = 0;
+	len = hps_lent_worth(sk, conn, iter, max, promised, mode, refused);
 	if (!len)
 		return NULL;
 	lent = kzalloc(sizeof(*lent), GFP_KERNEL);

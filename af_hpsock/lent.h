@@ -21,6 +21,7 @@ struct sock;
  * @conn: the connection that they are lent on, referenced: it learns how it went
  * @mem: they hold the bytes without a gap
  * @waited: a send waits for the peer to read them, see wait.c
+ * @vain: they were not offered after all
  * @hold: protects them, and has the references; or NULL: each is referenced
  * @counted: @hold is one of hps_conn.holds
  * @uarg: who is told when they are not needed any more, referenced; or NULL
@@ -31,6 +32,7 @@ struct hps_lent {
 	struct hps_conn *conn;
 	struct hps_pages mem;
 	bool waited;
+	bool vain;
 	struct hps_hold *hold;
 	bool counted;
 	struct ubuf_info *uarg;
@@ -43,6 +45,7 @@ struct hps_lent *hps_lent_get(struct sock *sk, struct hps_conn *conn,
 			      struct ubuf_info *uarg, bool promised, u32 mode,
 			      u32 *refused);
 void hps_lent_put(struct hps_lent *lent);
+void hps_lent_drop(struct hps_lent *lent);
 void hps_lent_went(struct hps_conn *conn, bool well);
 
 #endif /* HPS_LENT_H */

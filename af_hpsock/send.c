@@ -411,7 +411,7 @@ static ssize_t hps_send_lent(struct sock *sk, struct hps_conn *conn,
 		return len;
 	}
 	iov_iter_revert(iter, len);
-	hps_lent_put(lent);
+	hps_lent_drop(lent);
 	return 0;
 }
 

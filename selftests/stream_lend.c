@@ -998,7 +998,7 @@ TEST_F_TIMEOUT(lend, edge_triggered, 200 * hps_slow())
 /* A program that always writes too early is not lent for any more, for a while. */
 TEST_F(lend, auto_copies)
 {
-	enum { LEN = 128 << 10, SENDS = 40 };
+	enum { LEN = 256 << 10, SENDS = 40 };
 	long before = hps_stat("tx_lent"), bytes;
 	uint8_t *out = hps_memory(LEN);
 	int i;
@@ -1017,7 +1017,7 @@ TEST_F(lend, auto_copies)
 /* So is one that does so every other time that it is lent for: what it costs is more. */
 TEST_F(lend, auto_doubts)
 {
-	enum { LEN = 128 << 10, SENDS = 300 };
+	enum { LEN = 256 << 10, SENDS = 300 };
 	long before = hps_stat("tx_lent"), bytes = 0, was;
 	uint8_t *out = hps_memory(LEN);
 	bool early = false;
@@ -1042,10 +1042,13 @@ TEST_F(lend, auto_doubts)
 	}
 }
 
-/* And one that leaves its buffer alone always is, once it has sent a MiB. */
+/*
+ * And one that leaves its buffer alone always is, once it has sent a MiB: of the first send
+ * that is lent half, as much as is large.
+ */
 TEST_F(lend, auto_lends)
 {
-	enum { LEN = 128 << 10, SENDS = 40, YOUNG = MIB / LEN };
+	enum { LEN = 256 << 10, SENDS = 40, YOUNG = MIB / LEN };
 	long before = hps_stat("tx_lent");
 	uint8_t *out = hps_memory(LEN);
 	int i;
@@ -1060,9 +1063,22 @@ TEST_F(lend, auto_lends)
 		}
 	}
 	if (protects(&self->t)) {
-		EXPECT_TRUE(lent(&self->t, before, LEN * (SENDS - YOUNG)));
+		EXPECT_TRUE(lent(&self->t, before, LEN * (SENDS - YOUNG) - LEN / 2));
 	}
 	EXPECT_TRUE(nothing_held(&self->t));
+}
+
+/* One whose sends are large, but not twice that, is not. */
+TEST_F(lend, auto_leaves)
+{
+	enum { LEN = (256 << 10) - 1, SENDS = 10 };
+	long before = hps_stat("tx_lent");
+	uint8_t *out = hps_memory(LEN);
+	int i;
+
+	for (i = 0; i < SENDS; i++)
+		ASSERT_TRUE(arrives(self->c, self->s, out, LEN, (uint64_t)i * LEN));
+	EXPECT_EQ(before, hps_stat("tx_lent"));
 }
 
 /* A send that waits for the peer to read it, and what disturbs it. TCP's just goes. */
