@@ -7,6 +7,7 @@
 #	console		the kernel's messages
 #	output		the command's output
 #	reports		what the judge found
+#	known		how each report begins that it left out
 # $job/shared is common to the machines of a job.
 
 is_uml() { case $kernel in uml|umlfast) true;; *) false;; esac; }
@@ -306,14 +307,14 @@ known()
 # Nor is what it says when asked.
 since_start() { tr -d '\r' <"$1" | sed '1,/hps: guest starts/d; /hps: no end in time/,$d'; }
 
-# suspicious: filter kernel messages.  A report lasts until the next one, at most
+# suspicious [FILE]: filter kernel messages.  A report lasts until the next one, at most
 # 400 lines, of which the first 60 are printed; the known ones are left out, unless
 # the module has a part in it other than to have called rdma_connect() or
 # rdma_destroy_id(), to have been interrupted, or to have had another allocate and free
-# what is used.
+# what is used.  What each of those begins with goes into the file.
 suspicious()
 {
-	awk -v reports="$REPORTS" -v known="$(known | paste -sd'|')" '
+	awk -v reports="$REPORTS" -v known="$(known | paste -sd'|')" -v left_out="${1:-/dev/null}" '
 		# The worker of siw has used what is freed, and that was no endpoint of Soft-iWARP.
 		function not_siws() {
 			if (whole !~ /Workqueue: siw_cm_wq/ || whole !~ /Allocated by task/)
@@ -344,6 +345,9 @@ suspicious()
 				printf "%s", text
 				if (++printed == 10)
 					exit
+			} else if (n) {
+				sub(/\n.*/, "", text)
+				print text >left_out
 			}
 			n = 0
 			text = whole = ""
@@ -358,16 +362,16 @@ suspicious()
 machine_reports()
 {
 	local dir=$job/$1
-	since_start "$dir/console" | suspicious >"$dir/reports"
+	since_start "$dir/console" | suspicious "$dir/known" >"$dir/reports"
 	# The console shows warnings and worse, also those of a dying kernel.
 	if [ ! -s "$dir/reports" ] && [ -s "$dir/dmesg" ] && [ ! -e "$dir/hung" ]; then
-		since_start "$dir/dmesg" | suspicious >"$dir/reports"
+		since_start "$dir/dmesg" | suspicious "$dir/known" >"$dir/reports"
 	fi
 	[ ! -s "$dir/kmemleak" ] || suspicious <"$dir/kmemleak" >>"$dir/reports"
-	# After a known report of lockdep there is no more of it.
+	# After a known report, of lockdep or of KASAN, there is no more of it.
 	if [ -e "$dir/lockdep-off" ]; then
-		if [ -n "$(known)" ] && since_start "$dir/console" | grep -qE "$(known | paste -sd'|')"; then
-			say "hp$1: lockdep has stopped at a known fault that is not ours"
+		if [ -s "$dir/known" ]; then
+			say "hp$1: lockdep has stopped at a known fault that is not ours: $(head -n 1 "$dir/known")"
 		else
 			echo 'lockdep has switched itself off' >>"$dir/trouble"
 		fi
