@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0
+# Those tests of vm/selfcheck that need no machine.  Sourced by it.
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # VM, log and job come from there
+
+# script FILE LINE: one that does this.
+script()
+{
+	mkdir -p "${1%/*}"
+	printf '#!/bin/bash\n%s\n' "$2" >"$1"
+	chmod 755 "$1"
+}
+
+# plant_tree FETCH: a tree in which all steps of vm/check pass at once, fetch.sh is that
+# command, and suites are there from before.
+plant_tree()
+{
+	rm -rf "$job"
+	mkdir -p "$job/selftests/build/conformance" "$job/cache/conformance"
+	cp -r "$VM" "$job/selftests/vm"
+	script "$job/selftests/vm/kernel.sh" 'exit 0'
+	script "$job/selftests/vm/run" 'echo 1 passed, 0 failed, 0 skipped'
+	script "$job/selftests/conformance/fetch.sh" "$1"
+	echo 'apt-get waits' >"$job/cache/conformance/fetch.log"
+	echo '5 set 6.12 none conformance:1/2' >"$job/plan"
+}
+
+# plan_runs: that tree's vm/check.
+plan_runs() { HPSOCK_CACHE=$job/cache HPSOCK_SLOW=1 "$job/selftests/vm/check" -p "$job/plan" >"$log" 2>&1 </dev/null; }
+
+# suites NAME FETCH PATTERN...: a plan that runs them fails if they cannot be fetched, not
+# with those from before, and says why.
+suites()
+{
+	local name=$1 pattern why=''
+	chosen "$name" || return 0
+	plant_tree "$2"
+	! plan_runs || why='passes'
+	[ ! -e "$job/selftests/build/conformance" ] || why='the old ones are there'
+	for pattern in '^== FAILED: set .* 1 passed, 1 failed' '^1 passed, 1 failed, 0 skipped$' "${@:3}"; do
+		grep -qE -e "$pattern" "$log" || why="no \"$pattern\""
+	done
+	verdict "$name" "$why"
+}
+
+suites_there()
+{
+	local why=''
+	chosen suites-fetched || return 0
+	plant_tree 'echo as usual'
+	plan_runs || why='fails'
+	[ -e "$job/selftests/build/conformance" ] || why='they are gone'
+	! grep -q 'as usual' "$log" || why='tells what is of no interest'
+	verdict suites-fetched "$why"
+}
+
+# ends SECONDS PID: it is gone by then.
+ends() { timeout "$1" tail -f /dev/null --pid="$2"; }
+
+# suites_interrupted: by Ctrl-C, which a process group of its own does not get.
+suites_interrupted()
+{
+	local why='' pid
+	chosen suites-interrupted || return 0
+	# shellcheck disable=SC2016 # for the script
+	plant_tree 'echo $$ >"${0%/*}/pid.new"; mv "${0%/*}/pid.new" "${0%/*}/pid"; sleep 300'
+	# With job control the group is a new one, and interrupts are not ignored.
+	set -m
+	plan_runs &
+	pid=$!
+	set +m
+	timeout 30 sh -c "until [ -e '$job/selftests/conformance/pid' ]; do sleep 0.1; done"
+	kill -INT -- -$pid
+	ends 5 $pid || why='check goes on'
+	ends 5 "$(<"$job/selftests/conformance/pid")" || why='fetch.sh goes on'
+	kill -KILL -- -$pid "-$(ps -o pgid= -p "$(<"$job/selftests/conformance/pid")" | tr -d " ")" 2>/dev/null
+	wait $pid 2>/dev/null
+	verdict suites-interrupted "$why"
+}
+
+suites suites-fail 'echo no network; exit 9' '^-- fetch.sh: no network' '^-- fetch.sh: status 9'
+suites suites-in-silence 'exit 1' '^-- fetch.sh: status 1'
+suites suites-too-late 'exit 124' '^-- fetch.sh: apt-get waits' '^-- fetch.sh: status 124'
+suites_there
+suites_interrupted
