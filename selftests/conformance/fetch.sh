@@ -19,10 +19,11 @@ liburing_suite=trixie
 mirror=http://deb.debian.org/debian
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
-# The machine's own package lists stay as they are, and root is not needed.
+# The machine's own package lists stay as they are, and root is not needed.  In the
+# foreground: who ends us ends this.
 apt_get()
 {
-	timeout 300 apt-get -qq -o Acquire::Retries=1 -o Acquire::http::Timeout=20 \
+	timeout --foreground 300 apt-get -qq -o Acquire::Retries=1 -o Acquire::http::Timeout=20 \
 		-o Dir::Etc::sourcelist="$cache/apt/source.list" -o Dir::Etc::sourceparts=- \
 		-o Dir::State::lists="$cache/apt/lists" -o Dir::Cache="$cache/apt/cache" \
 		-o APT::Sandbox::User="$(id -un)" "$@" </dev/null

@@ -78,8 +78,43 @@ suites_interrupted()
 	verdict suites-interrupted "$why"
 }
 
+# plant_fetch APT_GET MAKE: the real fetch.sh, with these instead of the programs, in a
+# tree that has suites.
+plant_fetch()
+{
+	rm -rf "$job"
+	mkdir -p "$job/cache/conformance/liburing"/{src,test} "$job/kernel/tools/testing"/{vsock,selftests/net/mptcp} \
+		"$job/selftests/build/conformance"
+	echo old >"$job/selftests/build/conformance/vsock_test"
+	touch "$job/cache/conformance/liburing/.configured"
+	cp -r "$HPSOCK_TOP/selftests/conformance" "$job/selftests"
+	cp -r "$VM" "$job/selftests/vm"
+	script "$job/selftests/vm/kernel.sh" "echo $job/kernel"
+	script "$job/bin/apt-get" "$1"
+	script "$job/bin/make" "$2"
+	# shellcheck disable=SC2016 # for the script
+	script "$job/bin/gcc" 'while [ "$1" != -o ]; do shift; done; echo new >"$2"'
+}
+
+# fetch [COMMAND...]: run by that.
+fetch() { PATH=$job/bin:$PATH HPSOCK_CACHE=$job/cache "$@" "$job/selftests/conformance/fetch.sh" >"$log" 2>&1 </dev/null; }
+
+# fetch_ended: what it has started ends with it.
+fetch_ended()
+{
+	local why='' pid
+	chosen fetch-ended || return 0
+	plant_fetch "echo \$\$ >$job/pid; exec sleep 300" 'exit 0'
+	rm "$job/cache/conformance/liburing/.configured"
+	! fetch timeout -k 5 2 || why='does not fail'
+	pid=$(<"$job/pid")
+	ends 5 "$pid" || { why='apt-get goes on'; kill "$pid"; }
+	verdict fetch-ended "$why"
+}
+
 suites suites-fail 'echo no network; exit 9' '^-- fetch.sh: no network' '^-- fetch.sh: status 9'
 suites suites-in-silence 'exit 1' '^-- fetch.sh: status 1'
 suites suites-too-late 'exit 124' '^-- fetch.sh: apt-get waits' '^-- fetch.sh: status 124'
 suites_there
 suites_interrupted
+fetch_ended
