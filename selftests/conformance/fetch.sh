@@ -11,6 +11,7 @@ set -eu
 here=$HPSOCK_TOP/selftests/conformance
 cache=$HPSOCK_CACHE/conformance
 out=$HPSOCK_TOP/selftests/build/conformance
+new=$out.new
 
 # The suite of the io_uring of Linux 6.12 is Debian 13's; one of Debian 12 has no
 # tests of what came after 6.0.
@@ -83,29 +84,34 @@ build_kernel()
 # shim NAME [OPTION...]
 shim()
 {
-	gcc -O2 -g -Wall -Wextra "${@:2}" -fPIC -shared -o "$out/$1.so" "$here/$1.c" -ldl
+	gcc -O2 -g -Wall -Wextra "${@:2}" -fPIC -shared -o "$new/$1.so" "$here/$1.c" -ldl
 }
 
 install_programs()
 {
 	local t
-	mkdir -p "$out/liburing"
+	mkdir -p "$new/liburing"
 	shim vsock_shim
 	shim liburing_shim -I"$cache/liburing/src/include"
-	install -t "$out" "$cache"/kernel/*
-	install -m 644 "$cache/liburing/src/liburing.so" "$out/liburing/liburing-test.so"
+	install -t "$new" "$cache"/kernel/*
+	install -m 644 "$cache/liburing/src/liburing.so" "$new/liburing/liburing-test.so"
 	while read -r t; do
-		install "$cache/liburing/test/$t" "$out/liburing/"
+		install "$cache/liburing/test/$t" "$new/liburing/"
 	done < <(liburing_tests)
 }
 
 # A process of its own: as part of a condition, "set -e" would have no effect.
 if [ "${1:-}" = --locked ]; then
-	# What cannot be built anew must not run as it was.
-	rm -rf "$out"
+	# What cannot be built anew must not run as it was; but until it is known that it
+	# cannot, machines may run it.
+	trap 'rm -rf "$new" "$out"' EXIT
+	rm -rf "$new"
 	(build_kernel)
 	(build_liburing)
 	install_programs
+	rm -rf "$out"
+	mv "$new" "$out"
+	trap - EXIT
 	exit
 fi
 mkdir -p "$cache"

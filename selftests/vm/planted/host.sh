@@ -112,9 +112,42 @@ fetch_ended()
 	verdict fetch-ended "$why"
 }
 
+# The tests that make is called with are there then.
+# shellcheck disable=SC2016 # for the script
+makes='for t; do [[ $t != *.t ]] || echo new >"test/$t"; done'
+
+# fetch_beside: the suites of before are there until the new ones are.
+fetch_beside()
+{
+	local why='' out=$job/selftests/build/conformance
+	chosen fetch-beside || return 0
+	plant_fetch 'exit 1' "grep -q old $out/vsock_test || exit 1; $makes"
+	fetch || why='fails'
+	[ "$(cat "$out"/{vsock_test,vsock_shim.so,liburing/accept.t} 2>>"$log" | sort -u)" = new ] || why='are not all new'
+	[ ! -e "$out.new" ] || why='leaves something'
+	verdict fetch-beside "$why"
+}
+
+# fetch_fails: what cannot be built anew does not run as it was, whether make fails or all
+# is ended.
+fetch_fails()
+{
+	local why='' make out=$job/selftests/build/conformance
+	chosen fetch-fails || return 0
+	for make in 'exit 2' 'sleep 300'; do
+		plant_fetch 'exit 1' "$make"
+		! fetch timeout -k 5 2 || why='passes'
+		timeout 5 sh -c "while [ -e $out ] || [ -e $out.new ]; do sleep 0.1; done" ||
+			why="leaves something, make: $make"
+	done
+	verdict fetch-fails "$why"
+}
+
 suites suites-fail 'echo no network; exit 9' '^-- fetch.sh: no network' '^-- fetch.sh: status 9'
 suites suites-in-silence 'exit 1' '^-- fetch.sh: status 1'
 suites suites-too-late 'exit 124' '^-- fetch.sh: apt-get waits' '^-- fetch.sh: status 124'
 suites_there
 suites_interrupted
 fetch_ended
+fetch_beside
+fetch_fails
