@@ -2,6 +2,7 @@
 # Those tests of vm/selfcheck that need no machine.  Sourced by it.
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # VM, log and job come from there
+# shellcheck disable=SC2016 # what is not expanded here is for the planted scripts
 
 # script FILE LINE: one that does this.
 script()
@@ -62,7 +63,6 @@ suites_interrupted()
 {
 	local why='' pid
 	chosen suites-interrupted || return 0
-	# shellcheck disable=SC2016 # for the script
 	plant_tree 'echo $$ >"${0%/*}/pid.new"; mv "${0%/*}/pid.new" "${0%/*}/pid"; sleep 300'
 	# With job control the group is a new one, and interrupts are not ignored.
 	set -m
@@ -92,7 +92,6 @@ plant_fetch()
 	script "$job/selftests/vm/kernel.sh" "echo $job/kernel"
 	script "$job/bin/apt-get" "$1"
 	script "$job/bin/make" "$2"
-	# shellcheck disable=SC2016 # for the script
 	script "$job/bin/gcc" 'while [ "$1" != -o ]; do shift; done; echo new >"$2"'
 }
 
@@ -113,7 +112,6 @@ fetch_ended()
 }
 
 # The tests that make is called with are there then.
-# shellcheck disable=SC2016 # for the script
 makes='for t; do [[ $t != *.t ]] || echo new >"test/$t"; done'
 
 # fetch_beside: the suites of before are there until the new ones are.
@@ -143,6 +141,19 @@ fetch_fails()
 	verdict fetch-fails "$why"
 }
 
+# fetch_cut_off: who is killed while a program is written does not leave it for the next.
+fetch_cut_off()
+{
+	local why='' out=$job/selftests/build/conformance
+	chosen fetch-cut-off || return 0
+	plant_fetch 'exit 1' '[[ $* != *.t* ]] || { echo ne >test/accept.t; kill -KILL $PPID; }'
+	! fetch || why='passes'
+	script "$job/bin/make" 'for t; do [[ $t != *.t || -e test/$t ]] || echo new >"test/$t"; done'
+	fetch || why='does not recover'
+	[ "$(sort -u "$out/liburing"/*.t 2>>"$log")" = new ] || why='a part of a program is installed'
+	verdict fetch-cut-off "$why"
+}
+
 suites suites-fail 'echo no network; exit 9' '^-- fetch.sh: no network' '^-- fetch.sh: status 9'
 suites suites-in-silence 'exit 1' '^-- fetch.sh: status 1'
 suites suites-too-late 'exit 124' '^-- fetch.sh: apt-get waits' '^-- fetch.sh: status 124'
@@ -151,3 +162,4 @@ suites_interrupted
 fetch_ended
 fetch_beside
 fetch_fails
+fetch_cut_off
