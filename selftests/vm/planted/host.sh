@@ -154,6 +154,31 @@ fetch_cut_off()
 	verdict fetch-cut-off "$why"
 }
 
+# conforms LINE: a suite with this in its list "expected", of one test, "one", which passes.
+conforms()
+{
+	rm -rf "$job"
+	mkdir -p "$job/conformance" "$job/build/conformance"
+	cp "$HPSOCK_TOP/selftests/conformance/lib.sh" "$job/conformance/"
+	printf '%b\n' "$1" >"$job/conformance/expected"
+	script "$job/conformance/planted.sh" 'suite=planted; . "$(dirname "$0")/lib.sh"; begin
+run() { result "$1" "$2" 0 /dev/null; }
+try tcp one; try hpsock one; finish'
+	"$job/conformance/planted.sh" >"$log" 2>&1
+}
+
+# conformance_list: an entry of no test, or over nothing that there is, fails.
+conformance_list()
+{
+	local why='' line
+	chosen conformance-list || return 0
+	conforms '# nothing' || why='fails without an entry'
+	for line in 'both\tone' 'tpc\tone' 'hpsock \tone' 'hpsock\ttwo'; do
+		! conforms "planted\t$line\tsymptom\treason" || why="passes with $line"
+	done
+	verdict conformance-list "$why"
+}
+
 suites suites-fail 'echo no network; exit 9' '^-- fetch.sh: no network' '^-- fetch.sh: status 9'
 suites suites-in-silence 'exit 1' '^-- fetch.sh: status 1'
 suites suites-too-late 'exit 124' '^-- fetch.sh: apt-get waits' '^-- fetch.sh: status 124'
@@ -163,3 +188,4 @@ fetch_ended
 fetch_beside
 fetch_fails
 fetch_cut_off
+conformance_list
