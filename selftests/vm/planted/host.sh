@@ -179,6 +179,26 @@ conformance_list()
 	verdict conformance-list "$why"
 }
 
+# bound_of LINE...: what the benchmark "policy" would say of these results.
+bound_of() { printf '%s\n' "$@" | awk -f "$HPSOCK_TOP/selftests/bench/lib.awk" -f "$HPSOCK_TOP/selftests/bench/bound.awk" >>"$log"; }
+
+# bench_bound: only what has been measured is within the bound.
+bench_bound()
+{
+	local why=''
+	chosen bench-bound || return 0
+	: >"$log"
+	bound_of '@column a an A' 'copy a 10.0' 'auto a 9.6' || why='fails within it'
+	! bound_of '@column a an A' 'copy a 10.0' 'auto a 9.4' || why='passes behind it'
+	! bound_of || why='passes without anything'
+	! bound_of '@column a an A' || why='passes without results'
+	! bound_of '@column a an A' '@column b a B' 'copy a 1' 'auto a 1' 'copy b 1' || why='passes with a half'
+	! bound_of '@column a an A' 'copy a 1' 'auto a nan' || why='passes with nan'
+	! bound_of '@column a an A' 'copy a nan' 'auto a 1' || why='passes with nan of the copy'
+	! bound_of '@column a an A' 'copy a 0' 'auto a 1' || why='passes with nothing in no time'
+	verdict bench-bound "$why"
+}
+
 suites suites-fail 'echo no network; exit 9' '^-- fetch.sh: no network' '^-- fetch.sh: status 9'
 suites suites-in-silence 'exit 1' '^-- fetch.sh: status 1'
 suites suites-too-late 'exit 124' '^-- fetch.sh: apt-get waits' '^-- fetch.sh: status 124'
@@ -189,3 +209,4 @@ fetch_beside
 fetch_fails
 fetch_cut_off
 conformance_list
+bench_bound
