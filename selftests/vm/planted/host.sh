@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Those tests of vm/selfcheck that need no machine.  Sourced by it.
 # shellcheck shell=bash
-# shellcheck disable=SC2154 # VM, log and job come from there
+# shellcheck disable=SC2153,SC2154 # HPSOCK_TOP, VM, log and job come from there
 # shellcheck disable=SC2016 # what is not expanded here is for the planted scripts
 
 # script FILE LINE: one that does this.
@@ -199,6 +199,31 @@ bench_bound()
 	verdict bench-bound "$why"
 }
 
+# bench_program COMMAND...: run_program with that done before, in a subshell as "measure" does it.
+bench_program()
+(
+	top=$job server=192.0.2.1 HPSOCK_JOB=$job
+	. "$HPSOCK_TOP/selftests/bench/programs.sh"
+	eval "$1"
+	run_program "${@:2}"
+)
+
+# bench_serve: a server that ends is not waited for, nor asked; each has a port of its own.
+bench_serve()
+{
+	local why='' begin=$SECONDS port='program_iperf3() { echo $program_port; }'
+	chosen bench-serve || return 0
+	rm -rf "$job"
+	script "$job/tools/hpsock_run" 'echo cannot bind; exit 1'
+	! bench_program 'client() { echo asked; }' redis-get 1024 3 >"$log" 2>&1 || why='passes'
+	[ $((SECONDS - begin)) -lt 20 ] || why='waits'
+	! grep -q asked "$log" || why='asks'
+	grep -q 'cannot bind' "$log" || why='does not say what it said'
+	[ "$(bench_program "$port" iperf3 1 1 2>&1)" != "$(bench_program "$port" iperf3 1 1 2>&1)" ] ||
+		why='two have the same port'
+	verdict bench-serve "$why"
+}
+
 suites suites-fail 'echo no network; exit 9' '^-- fetch.sh: no network' '^-- fetch.sh: status 9'
 suites suites-in-silence 'exit 1' '^-- fetch.sh: status 1'
 suites suites-too-late 'exit 124' '^-- fetch.sh: apt-get waits' '^-- fetch.sh: status 124'
@@ -210,3 +235,4 @@ fetch_fails
 fetch_cut_off
 conformance_list
 bench_bound
+bench_serve
