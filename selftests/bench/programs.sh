@@ -45,16 +45,18 @@ program_redis() { # COMMAND BYTES COUNT
 		awk -F '"' -v bytes="$2" '$2 ~ /^(SET|GET)$/ { printf "- %.1f\n", $4 * bytes / 1e6 }'
 }
 
-# One connection, in which each file is asked for when the one before has come.
+# One connection, in which each file is asked for when the one before has come.  One that did not
+# come ends it: it would count as a fast one.
 program_nginx() { # BYTES COUNT
 	chmod 755 "$program_dir"
 	mkdir -p "$program_dir/logs" "$program_dir/www"
 	head -c "$1" /dev/urandom >"$program_dir/www/page"
 	sed "s/@PORT@/$program_port/" "$top/selftests/demo/nginx.conf" >"$program_dir/nginx.conf"
 	serve nginx -p "$program_dir" -c "$program_dir/nginx.conf" -e "$program_dir/logs/error.log" || return
-	client curl -sS -f -w '%{time_total}\n' -o /dev/null \
+	client curl -sS -f --fail-early -w '%{time_total}\n' -o /dev/null \
 		"http://$server:$program_port/page?[1-$2]" |
-		awk -v bytes="$1" '{ time += $1 } END { printf "- %.1f\n", NR * bytes / time / 1e6 }'
+		awk -v bytes="$1" -v count="$2" '{ time += $1 }
+			END { if (NR != count) exit 1; printf "- %.1f\n", NR * bytes / time / 1e6 }'
 }
 
 run_program() { # iperf3|nginx|redis-COMMAND BYTES COUNT

@@ -224,6 +224,20 @@ bench_serve()
 	verdict bench-serve "$why"
 }
 
+# bench_nginx: a file that did not come is not one that came fast.
+bench_nginx()
+{
+	local why='' served='serve() { :; }'
+	chosen bench-nginx || return 0
+	rm -rf "$job"
+	mkdir -p "$job/selftests"
+	cp -r "$HPSOCK_TOP/selftests/demo" "$job/selftests/"
+	bench_program "$served; client() { printf '0.1\n0.1\n0.1\n'; }" nginx 1000000 3 >"$log" 2>&1 || why='fails'
+	grep -qx -e '- 10.0' "$log" || why='is not 10 MB/s'
+	! bench_program "$served; client() { printf '0.1\n0.1\n'; }" nginx 1000000 3 >"$log" 2>&1 || why='passes'
+	verdict bench-nginx "$why"
+}
+
 suites suites-fail 'echo no network; exit 9' '^-- fetch.sh: no network' '^-- fetch.sh: status 9'
 suites suites-in-silence 'exit 1' '^-- fetch.sh: status 1'
 suites suites-too-late 'exit 124' '^-- fetch.sh: apt-get waits' '^-- fetch.sh: status 124'
@@ -236,3 +250,4 @@ fetch_cut_off
 conformance_list
 bench_bound
 bench_serve
+bench_nginx
