@@ -59,12 +59,26 @@ ended=
 trap 'ended=1' HUP INT TERM
 go_on() { [ -z "$ended" ] || exit 130; }
 
+# wait_for_lock: in the background, as a trap waits for what is in the foreground.
+wait_for_lock()
+{
+	! flock -n 9 || return 0
+	echo 'waiting for another installation' >&2
+	flock 9 &
+	wait $! || {
+		kill $! 2>/dev/null || :
+		go_on
+		return 1
+	}
+}
+
 exec 9>$lock
-flock -n 9 || { echo 'waiting for another installation' >&2; flock 9; }
+wait_for_lock
 go_on
 # Not before: until then it is another's.
 trap allow_servers EXIT
 update
+go_on
 [ $# -gt 0 ] || exit 0
 forbid_servers
 # What was interrupted the last time is in the way of all else; apt says what it lacks.

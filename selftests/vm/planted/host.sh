@@ -238,6 +238,58 @@ bench_nginx()
 	verdict bench-nginx "$why"
 }
 
+# plant_install: install.sh with a lock and a policy of its own, and an apt-get and a dpkg that
+# write down what they are asked for; its update takes two seconds.
+plant_install()
+{
+	rm -rf "$job"
+	mkdir "$job"
+	sed "s|^lock=.*|lock=$job/lock|; s|^policy=.*|policy=$job/policy|" "$VM/install.sh" >"$job/install.sh"
+	script "$job/bin/apt-get" "echo apt-get \"\$@\" >>$job/asked; [[ \$* != *\ update ]] || sleep 2"
+	script "$job/bin/dpkg" "echo dpkg \"\$@\" >>$job/asked"
+}
+
+# install_told WHEN [PACKAGE]: install.sh is told to end once this is true; what it
+# returns.
+install_told()
+{
+	local pid when=$1
+	PATH=$job/bin:$PATH bash "$job/install.sh" "${@:2}" >"$log" 2>&1 &
+	pid=$!
+	timeout 10 sh -c "until $when; do sleep 0.1; done"
+	kill "$pid"
+	ends 5 "$pid" || { kill -KILL "$pid"; echo 'goes on' >>"$log"; }
+	wait "$pid"
+}
+
+# install_ended: who is told to end while it updates installs nothing after that, and does
+# not wait for a lock.
+install_ended()
+{
+	local why='' status=0 holder
+	chosen install-ended || return 0
+	plant_install
+	PATH=$job/bin:$PATH bash "$job/install.sh" one >"$log" 2>&1 || why='cannot install'
+	grep -q 'apt-get .*install .*one' "$job/asked" || why='does not install'
+	rm "$job/asked"
+	install_told "grep -qs update $job/asked" one || status=$?
+	[ $status -eq 130 ] || why="status $status with a package"
+	! grep -q 'dpkg\|install' "$job/asked" || why='goes on after the update'
+	rm "$job/asked"
+	status=0
+	install_told "grep -qs update $job/asked" || status=$?
+	[ $status -eq 130 ] || why="status $status without packages"
+	# One that has to wait.
+	flock "$job/lock" sleep 20 &
+	holder=$!
+	status=0
+	install_told "grep -qs waiting $log" one || status=$?
+	pkill -P $holder
+	wait $holder
+	[ $status -eq 130 ] || why="status $status from waiting"
+	verdict install-ended "$why"
+}
+
 suites suites-fail 'echo no network; exit 9' '^-- fetch.sh: no network' '^-- fetch.sh: status 9'
 suites suites-in-silence 'exit 1' '^-- fetch.sh: status 1'
 suites suites-too-late 'exit 124' '^-- fetch.sh: apt-get waits' '^-- fetch.sh: status 124'
@@ -251,3 +303,4 @@ conformance_list
 bench_bound
 bench_serve
 bench_nginx
+install_ended
