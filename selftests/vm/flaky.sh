@@ -64,7 +64,7 @@ flaky_step()
 		program=${BASH_REMATCH[1]} bad=${BASH_REMATCH[2]}
 		found=$(find "$log/$1/programs" -name "*.${program//\//.}.log" | tail -n 1)
 		flaky_again "$1" "$2" "$program" "${@:3}" || continue
-		if flaky_excused "$program" "$found"; then
+		if flaky_excused "${program%%:*}" "$found"; then
 			echo "-- FLAKY, excused for now by selftests/flaky: $line" >>"$log/$1.log"
 			excused=$((excused + bad))
 		else

@@ -4,6 +4,9 @@
 # shellcheck disable=SC2153,SC2154 # HPSOCK_TOP, VM, log and job come from there
 # shellcheck disable=SC2016 # what is not expanded here is for the planted scripts
 
+. "$VM/skips.sh"
+. "$VM/flaky.sh"
+
 # script FILE LINE: one that does this.
 script()
 {
@@ -290,6 +293,47 @@ install_ended()
 	verdict install-ended "$why"
 }
 
+# lists COMMAND...: a function of vm/check for the planted lists.
+lists()
+{
+	local HPSOCK_TOP=$job SKIPS=$job/selftests/skips log=$job/log
+	"$@"
+}
+
+# plant_lists: those of skips and of flaky tests, and a step 0 that ran three programs.
+plant_lists()
+{
+	local programs=$job/log/0/programs
+	rm -rf "$job"
+	mkdir -p "$programs" "$job/selftests"
+	echo 'ok 1 whole.hpsock.a # SKIP none' >"$programs/01.stream_whole.log"
+	echo 'ok 1 io.hpsock.far_away # SKIP no' >"$programs/02.stream_io:io.hpsock.far_away.log"
+	printf 'not ok 1 io.hpsock.near\n# Expected 1\n' >"$programs/03.stream_io:near.log"
+	echo 'NOT OK stream_io:near: 0 passed, 1 failed, 0 skipped, 1 s' >"$job/log/0.log"
+	printf '6.12\trxe\t%s\n' 'stream_io	io.hpsock.far_away	no' 'stream_io	io.hpsock.other	no' \
+		'stream_whole	whole.hpsock.a	none' 'stream_whole	whole.hpsock.gone	none' >"$job/selftests/skips"
+	echo "stream_io io.hpsock.near $(date +%F) Expected 1" >"$job/selftests/flaky"
+}
+
+# lists_some_tests: a program of which some tests ran is listed by its name alone.
+lists_some_tests()
+{
+	local why=''
+	chosen lists-some-tests || return 0
+	plant_lists
+	lists skips_unexpected 0 6.12 rxe >"$log"
+	[ ! -s "$log" ] || why='does not expect what is listed'
+	sed -i '1d' "$job/selftests/skips"
+	lists skips_unexpected 0 6.12 rxe >>"$log"
+	grep -q '6.12	rxe	stream_io	io.hpsock.far_away	no$' "$log" || why='expects what is not listed'
+	lists skips_update 0 6.12 rxe
+	cat "$job/selftests/skips" >>"$log"
+	[ "$(cut -f 4 "$job/selftests/skips" | paste -sd' ')" = 'io.hpsock.far_away io.hpsock.other whole.hpsock.a' ] ||
+		why='writes another list'
+	[ "$(lists flaky_step 0 10 true)" = 1 ] || why='does not excuse what is flaky'
+	verdict lists-some-tests "$why"
+}
+
 suites suites-fail 'echo no network; exit 9' '^-- fetch.sh: no network' '^-- fetch.sh: status 9'
 suites suites-in-silence 'exit 1' '^-- fetch.sh: status 1'
 suites suites-too-late 'exit 124' '^-- fetch.sh: apt-get waits' '^-- fetch.sh: status 124'
@@ -304,3 +348,4 @@ bench_bound
 bench_serve
 bench_nginx
 install_ended
+lists_some_tests
