@@ -29,8 +29,13 @@ plant_tree()
 	echo '5 set 6.12 none conformance:1/2' >"$job/plan"
 }
 
-# plan_runs: that tree's vm/check.
-plan_runs() { HPSOCK_CACHE=$job/cache HPSOCK_SLOW=1 "$job/selftests/vm/check" -p "$job/plan" >"$log" 2>&1 </dev/null; }
+# plan_runs: that tree's vm/check; it can be interrupted even if we cannot, as what
+# a shell has started in the background.
+plan_runs()
+{
+	HPSOCK_CACHE=$job/cache HPSOCK_SLOW=1 env --default-signal=INT "$job/selftests/vm/check" \
+		-p "$job/plan" >"$log" 2>&1 </dev/null
+}
 
 # suites NAME FETCH PATTERN...: a plan that runs them fails if they cannot be fetched, not
 # with those from before, and says why.
