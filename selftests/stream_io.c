@@ -513,11 +513,19 @@ TEST_F(io, far_away)
 	enum { LENT = 256 << 10 };
 	struct hps_call call = { .fn = hps_send_call, .fd = self->c,
 				 .buf = hps_memory(LENT), .len = LENT };
+	long lent = hps_stat("tx_lent");
 	int i, sent, round;
-	long lent = 0;
 
-	if (self->t.rdma)
+	/* Chosen before it is connected: Soft-RoCE before 6.10 is only read from by who insists. */
+	if (self->t.rdma) {
+		ASSERT_OK(close(self->c));
+		ASSERT_OK(close(self->s));
+		ASSERT_TRUE(hps_set_zcopy("protect"));
+		ASSERT_OK(hps_pair(&self->t, &self->c, &self->s));
+		ASSERT_TRUE(hps_set_zcopy("auto"));
 		ASSERT_OK(hps_set(self->c, SOL_HPSOCK, HPSOCK_ZCOPY, HPSOCK_ZCOPY_PROTECT));
+		call.fd = self->c;
+	}
 	ASSERT_OK(hps_set(self->c, SOL_TCP, TCP_NODELAY, 1));
 	for (i = 0; i < 8; i++)
 		ASSERT_TRUE(hps_burst(self->c, self->s));
@@ -529,6 +537,9 @@ TEST_F(io, far_away)
 	for (i = 0; i < 20; i++)
 		EXPECT_TRUE(hps_burst(self->c, self->s));
 	for (round = 0; round < 3; round++) {
+		/* Has all credits with it: half of them may be too few for the peer to tell of. */
+		EXPECT_EQ(1, send(self->s, "x", 1, 0));
+		EXPECT_EQ(1, recv(self->c, back, 1, 0));
 		EXPECT_TRUE(at_rest(&self->t, self->c, 10));
 		for (i = sent = 0; i < 10; i++) {
 			EXPECT_EQ(64, send(self->c, big, 64, 0));
@@ -537,18 +548,13 @@ TEST_F(io, far_away)
 		EXPECT_EQ(10, sent);
 		EXPECT_EQ(640, recv(self->s, back, 640, MSG_WAITALL));
 		/* Keys are made and invalidated without the peer. */
-		if (self->t.rdma)
-			lent = hps_stat("tx_lent");
 		hps_start(&call);
 		EXPECT_EQ(LENT, recv(self->s, back, LENT, MSG_WAITALL));
 		EXPECT_TRUE(hps_done(&call));
 		EXPECT_EQ(LENT, call.ret);
-		if (self->t.rdma)
-			EXPECT_EQ(lent + LENT, hps_stat("tx_lent"));
-		/* Has credits with it. */
-		EXPECT_EQ(1, send(self->s, "x", 1, 0));
-		EXPECT_EQ(1, recv(self->c, back, 1, 0));
 	}
+	if (self->t.rdma)
+		EXPECT_LT(lent, hps_stat("tx_lent"));
 	delay_no_packets();
 }
 
