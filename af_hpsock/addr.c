@@ -18,7 +18,8 @@
  * @len: its length
  *
  * Context: any.
- * Return: 0, -EINVAL if too short, -EAFNOSUPPORT.
+ * Return: 0, -EINVAL if too short, -EAFNOSUPPORT, also for what is disabled
+ * (ipv6.disable=1).
  */
 int hps_addr_parse(struct hps_addr *addr, const struct sockaddr *sa, int len)
 {
@@ -27,6 +28,9 @@ int hps_addr_parse(struct hps_addr *addr, const struct sockaddr *sa, int len)
 
 	if (len < offsetofend(struct sockaddr, sa_family))
 		return -EINVAL;
+	/* Without it there is nothing behind what would be asked of an address. */
+	if (sa->sa_family == AF_INET6 && !ipv6_mod_enabled())
+		return -EAFNOSUPPORT;
 	if (sa->sa_family == AF_INET6) {
 		if (len < SIN6_LEN_RFC2133)
 			return -EINVAL;

@@ -534,7 +534,7 @@ static bool hps_send_full(const struct sock *sk, const struct hps_conn *conn,
 	       READ_ONCE(conn->tx_unsent) >= hps_sk_notsent_lowat(sk);
 }
 
-/* Control messages: what TCP takes, less what would be without effect. */
+/* Control messages: what TCP takes, but for what setsockopt() refuses here. */
 static int hps_send_control(struct sock *sk, struct msghdr *msg)
 {
 	struct sockcm_cookie sockc = {};

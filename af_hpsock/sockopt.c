@@ -306,6 +306,9 @@ static const struct hps_opt *hps_opt_find(int level, int name)
 {
 	int i;
 
+	/* Some ask what is not there. */
+	if (level == SOL_IPV6 && !ipv6_mod_enabled())
+		return NULL;
 	for (i = 0; i < ARRAY_SIZE(hps_opts); i++)
 		if (hps_opts[i].level == level && hps_opts[i].name == name)
 			return &hps_opts[i];

@@ -8,14 +8,7 @@
 
 #include <linux/net_tstamp.h>
 
-/* The C library's headers are older than these, or in the way of the kernel's. */
-#ifndef TCP_IS_MPTCP
-#define TCP_IS_MPTCP		43
-#endif
-#ifndef IPV6_FLOWLABEL_MGR
-#define IPV6_FLOWLABEL_MGR	32
-#define IPV6_FLOWINFO_SEND	33
-#endif
+#include "option_names.h"
 
 enum { WORKS, KEPT, GET, REFUSED };
 

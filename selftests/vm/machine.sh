@@ -88,7 +88,7 @@ guest_args()
 	echo "loglevel=7 panic=-1 oops=panic panic_print=1 unknown_nmi_panic kasan_multi_shot" \
 		"kunit.enable=1 rcupdate.rcu_cpu_stall_timeout=$((30 * busy)) watchdog_thresh=$((10 * busy))" \
 		"workqueue.watchdog_thresh=$((30 * busy))" \
-		"hps.node=$1 hps.top=$HPSOCK_TOP hps.kernel=$kernel_dir hps.cache=$HPSOCK_CACHE"
+		"${append:-}" "hps.node=$1 hps.top=$HPSOCK_TOP hps.kernel=$kernel_dir hps.cache=$HPSOCK_CACHE"
 }
 
 # Seconds for all of it, and for a machine to say why it did not end in them.
