@@ -499,7 +499,7 @@ static bool at_rest(const struct hps *t, int fd, unsigned int messages)
 static bool delay_packets(void)
 {
 	return !hps_run("for d in $(ls /sys/class/net | grep -vx lo); do "
-			"tc qdisc replace dev $d root netem delay 50ms || exit; done");
+			"tc qdisc replace dev $d root netem delay 50ms limit 100000 || exit; done");
 }
 
 static void delay_no_packets(void)
