@@ -175,8 +175,11 @@ const struct hps_opt_ops hps_ip_no_port = {
 static int hps_ip_read_port_range(int level, sockptr_t optval,
 				  unsigned int optlen, int *val)
 {
-	return optlen == sizeof(int) ?
-	       hps_opt_read_int(level, optval, optlen, val) : -EINVAL;
+	int err = hps_opt_read_int(level, optval, optlen, val);
+
+	if (err)
+		return err;
+	return optlen == sizeof(int) ? 0 : -EINVAL;
 }
 
 /* inet_sk_get_local_port_range() reads it. */

@@ -335,7 +335,8 @@ void hps_opt_init(struct sock *sk)
 
 /**
  * hps_opt_read_int - what setsockopt() brought, as an int
- * @level: SOL_*; SOL_IP takes a byte, and nothing for 0, as it always has
+ * @level: SOL_*; SOL_IP takes a byte, and nothing for 0, as it always has, and SOL_IPV6
+ *	NULL for 0
  * @optval: its value
  * @optlen: bytes of it
  * @val: the int
@@ -347,6 +348,9 @@ int hps_opt_read_int(int level, sockptr_t optval, unsigned int optlen, int *val)
 {
 	u8 byte = 0;
 
+	*val = 0;
+	if (level == SOL_IPV6 && optlen >= sizeof(int) && sockptr_is_null(optval))
+		return 0;
 	if (optlen >= sizeof(int))
 		return copy_from_sockptr(val, optval, sizeof(*val)) ?
 		       -EFAULT : 0;
@@ -378,7 +382,7 @@ static int hps_opt_set_socket(struct socket *sock, const struct hps_opt *opt,
 static int hps_opt_read(int level, const struct hps_opt *opt, sockptr_t optval,
 			unsigned int optlen, int *val)
 {
-	if (opt->ops->read)
+	if (opt && opt->ops && opt->ops->read)
 		return opt->ops->read(level, optval, optlen, val);
 	return hps_opt_read_int(level, optval, optlen, val);
 }
@@ -419,20 +423,21 @@ int hps_setsockopt(struct socket *sock, int level, int optname,
 {
 	const struct hps_opt *opt = hps_opt_find(level, optname);
 	struct sock *sk = sock->sk;
+	bool known = opt && opt->effect != HPS_REFUSED && opt->effect != HPS_GET;
 	int val, err;
 
 	if (level == SOL_SOCKET)
 		return hps_opt_set_socket(sock, opt, optname, optval, optlen);
 	if (opt && opt->ops && opt->ops->set_name)
 		return hps_opt_set_name(sk, opt, optval, optlen);
-	/* TCP looks at the length first. */
-	if (level == SOL_TCP && optlen < sizeof(int))
-		return -EINVAL;
-	if (!opt || opt->effect == HPS_REFUSED || opt->effect == HPS_GET)
+	/* TCP looks at the value first. */
+	if (!known && level != SOL_TCP)
 		return -ENOPROTOOPT;
 	err = hps_opt_read(level, opt, optval, optlen, &val);
 	if (err)
 		return err;
+	if (!known)
+		return -ENOPROTOOPT;
 	lock_sock(sk);
 	err = opt->ops->set(sk, opt, val);
 	release_sock(sk);

@@ -42,6 +42,7 @@ static const struct {
 	{ SOL_SOCKET, SO_INCOMING_CPU, FIRST, CONNECTED },	/* nothing came yet */
 	{ SOL_TCP, TCP_CONGESTION, NEVER, NEW },
 	{ SOL_TCP, TCP_INFO, NEVER, NEW },
+	{ SOL_TCP, TCP_QUICKACK, FIRST, CONNECTED },	/* says what happens, too */
 	{ SOL_TCP, TCP_MAXSEG, NEVER, CONNECTED },
 	{ SOL_TCP, TCP_WINDOW_CLAMP, FIRST, CONNECTED },
 };
@@ -86,11 +87,16 @@ static struct said ask(int fd, const struct row *row, socklen_t room)
 	return said;
 }
 
+static int set_to(int fd, const struct row *row, const void *value, socklen_t len)
+{
+	return setsockopt(fd, row->level, row->name, value, len) ? errno : 0;
+}
+
 static int set(int fd, const struct row *row, int val, socklen_t len)
 {
 	int value[4] = { val };
 
-	return setsockopt(fd, row->level, row->name, value, len) ? errno : 0;
+	return set_to(fd, row, value, len);
 }
 
 static bool same(const struct said *a, const struct said *b, bool value)
@@ -314,6 +320,43 @@ TEST_F(options, asked)
 TEST_F(options, set)
 {
 	everywhere(_metadata, &self->t, set_all);
+}
+
+/* There is no value, only a length of it. */
+static void set_none(struct __test_metadata *_metadata, struct hps *t, int level, int state)
+{
+	static const socklen_t lens[] = { 0, 1, 3, 4, 8, 16 };
+	struct opened o = open_in(t, state), tcp = open_tcp(t, level, state);
+	const struct row *row;
+	struct said got, want;
+	size_t i;
+
+	ASSERT_OK(o.fd);
+	ASSERT_OK(tcp.fd);
+	for (row = rows; row < rows + ARRAY_SIZE(rows); row++) {
+		if (row->level != level || row->does == REFUSED || unknown(t, row))
+			continue;
+		for (i = 0; i < ARRAY_SIZE(lens); i++) {
+			int err = set_to(o.fd, row, NULL, lens[i]);
+			int wanted = set_to(tcp.fd, row, NULL, lens[i]);
+
+			got = ask(o.fd, row, 256);
+			want = ask(tcp.fd, row, 256);
+			EXPECT_TRUE(err == wanted &&
+				    (read_only(row) || same(&got, &want, !owns(row, state)))) {
+				printf("# %s=NULL, %u bytes\n", row->title, lens[i]);
+				tell("got", err, &got);
+				tell("want", wanted, &want);
+			}
+		}
+	}
+	shut(o);
+	shut(tcp);
+}
+
+TEST_F(options, set_to_nothing)
+{
+	everywhere(_metadata, &self->t, set_none);
 }
 
 /* What would keep the peer from the listener. */
