@@ -433,6 +433,17 @@ int hps_pair(const struct hps *t, int *client, int *server)
 	return close(listener);
 }
 
+/* Some devices are asked to read only by who insists on it when it connects. */
+int hps_pair_lending(const struct hps *t, int *client, int *server)
+{
+	bool insists = !t->rdma || hps_set_zcopy("protect");
+	int err = hps_pair(t, client, server);
+
+	if (t->rdma && !hps_set_zcopy("auto"))
+		insists = false;
+	return insists ? err : -1;
+}
+
 /* Close so that the peer is reset. */
 int hps_reset(int fd)
 {

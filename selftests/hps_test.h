@@ -115,6 +115,7 @@ int hps_listen_full(const struct hps *t, struct hps_addr *at);
 int hps_dial_in_vain(const struct hps *t, struct hps_addr to);
 int hps_accept(int listener);
 int hps_pair(const struct hps *t, int *client, int *server);
+int hps_pair_lending(const struct hps *t, int *client, int *server);
 int hps_reset(int fd);
 int hps_opt(int fd, int level, int name);
 int hps_set(int fd, int level, int name, int value);

@@ -516,13 +516,10 @@ TEST_F(io, far_away)
 	long lent = hps_stat("tx_lent");
 	int i, sent, round;
 
-	/* Chosen before it is connected: Soft-RoCE before 6.10 is only read from by who insists. */
 	if (self->t.rdma) {
 		ASSERT_OK(close(self->c));
 		ASSERT_OK(close(self->s));
-		ASSERT_TRUE(hps_set_zcopy("protect"));
-		ASSERT_OK(hps_pair(&self->t, &self->c, &self->s));
-		ASSERT_TRUE(hps_set_zcopy("auto"));
+		ASSERT_OK(hps_pair_lending(&self->t, &self->c, &self->s));
 		ASSERT_OK(hps_set(self->c, SOL_HPSOCK, HPSOCK_ZCOPY, HPSOCK_ZCOPY_PROTECT));
 		call.fd = self->c;
 	}
