@@ -23,8 +23,8 @@ FIXTURE(no_ipv6) {
 
 FIXTURE_SETUP(no_ipv6)
 {
-	if (!access("/proc/net/if_inet6", F_OK))
-		SKIP(return, "this host has IPv6");
+	/* It is run where there is none, so that is no reason to skip. */
+	ASSERT_ERRNO(ENOENT, access("/proc/net/if_inet6", F_OK));
 	hps_init(&self->t, true, AF_INET);
 	self->fd = hps_socket(&self->t, 0);
 	ASSERT_OK(self->fd);
