@@ -65,6 +65,8 @@ wait_for_lock()
 	! flock -n 9 || return 0
 	echo 'waiting for another installation' >&2
 	flock 9 &
+	# What came before it is no reason for it to end.
+	[ -z "$ended" ] || kill $!
 	wait $! || {
 		kill $! 2>/dev/null || :
 		go_on
