@@ -387,12 +387,13 @@ ssize_t hps_recv(struct sock *sk, struct hps_reader *r)
 		n = hps_recv_some(sk, conn, r, r->len - r->copied);
 		if (n < 0 && n != -ECONNRESET)
 			return r->copied ?: n;
-		if (n > 0) {
+		if (n > 0)
 			r->copied += n;
-			hps_invite_learn(conn, r);
-		}
+		/* The connection may be gone. */
 		if (r->parted)
 			return r->copied ?: -ECONNRESET;
+		if (n > 0)
+			hps_invite_learn(conn, r);
 		if (n > 0 && !peek)
 			conn->ops->grow(conn, sk);
 		/* A read of nothing waits for data too, and so does TCP's. */
