@@ -68,8 +68,11 @@ enum hps_urgent {
  *	fewer are left unread
  * @rx_framing: where in a record the next byte is that comes in
  * @rx_record: where in a record the next byte is that will be read; the readers'
- * @rx_records: ends of records in @rxq
+ * @rx_records: ends of records in @rxq that a program will have
+ * @rx_aborted: ends of records in @rxq that their sender gave up
  * @rx_parted: some of the record that @rx_record is in was given to a program; the
+ *	readers'
+ * @rx_faulted: the rest of that record goes unread, as its reader's memory was bad; the
  *	readers'
  * @rx_show_max: bytes of memory that can be shown to the peer in one piece, 0 if none
  * @rx_stamp: when bytes last came to memory that was shown
@@ -179,12 +182,14 @@ struct hps_conn {
 	struct hps_framing rx_framing;
 	struct hps_framing rx_record;
 	atomic_t rx_records;
+	atomic_t rx_aborted;
 	u32 rx_show_max;
 	ktime_t rx_stamp;
 	u32 invite_pause;
 	u32 invite_skip;
 	bool invites;
 	bool rx_parted;
+	bool rx_faulted;
 	bool rx_lost;
 	u8 rx_urgent;
 	u8 rx_urgent_byte;

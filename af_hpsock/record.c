@@ -8,7 +8,9 @@
  * message takes back all of it with a piece that says so.
  *
  * A message is read when it is there completely, so that it can be read by one call.
- * rx_records counts the ends of messages in the receive queue as they come in. One that
+ * rx_records counts the ends of messages in the receive queue as they come in. Those of
+ * messages that were taken back count in rx_aborted: nobody is woken for them, and who
+ * comes to one takes it off the queue, also who only looks (MSG_PEEK). A message that
  * is too much for the transport's receives is first moved into memory of our own
  * (hps_fetch_aside()), as far as SO_RCVBUF goes. Beyond that, and always when the rest
  * is at the peer to be read there, a call that may sleep takes it as it comes, straight
@@ -18,6 +20,7 @@
  * The socket lock is let go while bytes are fetched or waited for. hps_sock.reading
  * keeps other readers away in the middle of a message.
  */
+#include <linux/sizes.h>
 #include <linux/uio.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
@@ -29,6 +32,9 @@
 #include "sock.h"
 #include "wait.h"
 #include "work.h"
+
+/* Who drops bytes sees once in so many whether it is to go on. */
+#define HPS_RECORD_STEP	SZ_1M
 
 /**
  * hps_record_init - is the stream of a new connection one of records?
@@ -79,6 +85,46 @@ static bool hps_framing_pass(struct hps_framing *f, u32 len)
 	return f->head.flags & (HPS_RECORD_END | HPS_RECORD_ABORT);
 }
 
+/*
+ * The head of a piece that @buf has from *@at on goes by, or as many bytes as it has of the
+ * piece; *@len grows by the latter. Returns 1 if a message ends there, 0, or -EPROTO.
+ */
+static int hps_framing_step(struct hps_framing *f, const struct hps_buf *buf,
+			    u32 *at, u32 *len)
+{
+	u32 n;
+
+	if (f->have < sizeof(f->head)) {
+		if (buf->remote)
+			return -EPROTO;
+		n = min_t(u32, buf->end - *at, sizeof(f->head) - f->have);
+		memcpy(f->bytes + f->have, buf->data + *at, n);
+		f->have += n;
+		*at += n;
+		if (f->have < sizeof(f->head))
+			return 0;
+		if (hps_framing_begin(f))
+			return -EPROTO;
+	}
+	n = min(buf->end - *at, f->left);
+	*at += n;
+	*len += n;
+	return hps_framing_pass(f, n);
+}
+
+/* Did the sender give up the message that has ended here, or whose last piece this is? */
+static bool hps_framing_aborted(const struct hps_framing *f)
+{
+	return f->head.flags & HPS_RECORD_ABORT;
+}
+
+/* What counts messages like the one that has ended. */
+static atomic_t *hps_record_count(struct hps_conn *conn,
+				  const struct hps_framing *f)
+{
+	return hps_framing_aborted(f) ? &conn->rx_aborted : &conn->rx_records;
+}
+
 /**
  * hps_record_arrive - bytes of a stream of records come in
  * @conn: locked
@@ -89,28 +135,16 @@ static bool hps_framing_pass(struct hps_framing *f, u32 len)
 int hps_record_arrive(struct hps_conn *conn, const struct hps_buf *buf)
 {
 	struct hps_framing *f = &conn->rx_framing;
-	u32 at = buf->start, n;
+	u32 at = buf->start, len = 0;
+	int ended;
 
 	lockdep_assert_held(&conn->lock);
 	while (at != buf->end) {
-		n = buf->end - at;
-		if (f->have < sizeof(f->head)) {
-			if (buf->remote)
-				return -EPROTO;
-			n = min_t(u32, n, sizeof(f->head) - f->have);
-			memcpy(f->bytes + f->have, buf->data + at, n);
-			f->have += n;
-			at += n;
-			if (f->have < sizeof(f->head))
-				break;
-			if (hps_framing_begin(f))
-				return -EPROTO;
-			n = 0;
-		}
-		n = min(n, f->left);
-		at += n;
-		if (hps_framing_pass(f, n))
-			atomic_inc(&conn->rx_records);
+		ended = hps_framing_step(f, buf, &at, &len);
+		if (ended < 0)
+			return ended;
+		if (ended)
+			atomic_inc(hps_record_count(conn, f));
 	}
 	return 0;
 }
@@ -139,8 +173,10 @@ struct hps_record_call {
 	size_t room;			/* of the program's memory */
 	size_t copied;
 	size_t len;			/* of the message, as far as it is known */
+	size_t budget;			/* bytes of the stream that may be read */
+	bool drops;			/* and that nobody will have */
 	bool more;			/* it goes on */
-	bool aborted;			/* it will not */
+	bool aborted;			/* nobody will have it, or the rest of it */
 	bool eor;			/* it was sent with MSG_EOR */
 	bool over;			/* nor does the stream */
 };
@@ -168,12 +204,21 @@ static ssize_t hps_record_take_head(struct hps_reader *reader, void *from,
 	return len;
 }
 
-/* Read @len bytes; a message may end, and the connection, before they are there. */
+/*
+ * Read @len bytes; a message may end, and the connection, before they are there. What a
+ * call takes while it comes is as long as the peer likes, so the peer must not be able to
+ * keep it here: it is interrupted, and one that may not wait gets what there was before.
+ */
 static ssize_t hps_record_take(struct sock *sk, struct hps_record_call *call,
 			       struct hps_reader *r, size_t len)
 {
 	ssize_t n;
 
+	if (!call->budget)
+		return -EAGAIN;
+	if (call->patience && signal_pending(current))
+		return sock_intr_errno(call->patience);
+	len = min(len, call->budget);
 	r->len = len;
 	r->target = len;
 	r->copied = 0;
@@ -183,6 +228,8 @@ static ssize_t hps_record_take(struct sock *sk, struct hps_record_call *call,
 	n = hps_recv(sk, r);
 	if (n > 0 && r->flags)
 		call->off += n;
+	else if (n > 0)
+		call->budget -= n;
 	if (hps_sk_conn(sk) != call->conn)
 		return -ECONNRESET;
 	return n;
@@ -212,15 +259,15 @@ static int hps_record_next(struct sock *sk, struct hps_record_call *call)
 static ssize_t hps_record_piece(struct sock *sk, struct hps_record_call *call)
 {
 	size_t room = call->room - call->copied;
-	bool fits = room && !call->to.reader.blind;
+	bool fits = room && !call->drops;
 	struct hps_reader nobody = { .take = hps_recv_discard, .blind = true };
 	ssize_t n;
 
 	if (!call->f->left)
 		return 0;
 	n = hps_record_take(sk, call, fits ? &call->to.reader : &nobody,
-			    fits ? min_t(size_t, room, call->f->left) :
-				   call->f->left);
+			    min_t(size_t, call->f->left,
+				  fits ? room : HPS_RECORD_STEP));
 	if (n > 0 && fits)
 		call->copied += n;
 	if (n > 0)
@@ -246,7 +293,7 @@ static int hps_record_read(struct sock *sk, struct hps_record_call *call)
 				goto out;
 		}
 		if (split && call->f->left && call->copied == call->room &&
-		    !call->to.reader.blind) {
+		    !call->drops) {
 			call->more = true;
 			return 0;
 		}
@@ -255,7 +302,7 @@ static int hps_record_read(struct sock *sk, struct hps_record_call *call)
 			goto out;
 		ended = hps_framing_pass(call->f, n);
 	}
-	call->aborted = call->f->head.flags & HPS_RECORD_ABORT;
+	call->aborted = hps_framing_aborted(call->f) || call->drops;
 	call->eor = call->f->head.flags & HPS_RECORD_EOR;
 	return 0;
 out:
@@ -267,31 +314,54 @@ out:
 	return call->copied && n != -EFAULT ? 0 : n;
 }
 
-/* The program's memory is bad (EFAULT): the rest of the message is dropped. */
-static void hps_record_skip(struct sock *sk, struct hps_record_call *call)
+/* All of a message is off the queue. */
+static void hps_record_done(struct hps_conn *conn)
 {
-	call->to.reader.blind = true;
-	call->patience = 0;
-	call->room = 0;
-	call->copied = 0;
-	if (!hps_record_read(sk, call) && !call->more)
-		atomic_dec(&call->conn->rx_records);
+	conn->rx_parted = false;
+	conn->rx_faulted = false;
+	atomic_dec(hps_record_count(conn, &conn->rx_record));
+}
+
+/* What there is of a message goes, with nobody to read it. */
+static void hps_record_drop(struct sock *sk, struct hps_conn *conn)
+{
+	struct hps_record_call call = {
+		.conn = conn,
+		.f = &conn->rx_record,
+		.budget = SIZE_MAX,
+		.drops = true,
+	};
+
+	if (!hps_record_read(sk, &call) && !call.more)
+		hps_record_done(conn);
 }
 
 /*
  * Make room for the rest of a message in the queue. Returns true if that cannot be, so
  * that the message has to be read while it comes.
  */
-static bool hps_record_as_it_comes(struct sock *sk,
+static bool hps_record_as_it_comes(struct sock *sk, struct hps_conn *conn,
 				   struct hps_record_call *call)
 {
-	struct hps_conn *conn = hps_sk_conn(sk);
+	bool ret;
 
-	if (!hps_record_stuck(conn))
-		return false;
 	if (call->timeo && !hps_record_peeks(call) && conn->rx_remote)
 		return true;
-	return hps_fetch_aside(sk, conn) != 0;
+	/* Meanwhile the socket may be disconnected, or connect anew. */
+	hps_conn_get(conn);
+	ret = hps_fetch_aside(sk, conn) && hps_sk_conn(sk) == conn;
+	hps_conn_put(conn);
+	return ret;
+}
+
+/* A message is there that nobody will have; is it for this call to take off the queue? */
+static bool hps_record_clears(struct hps_conn *conn,
+			      const struct hps_record_call *call, bool over)
+{
+	if (!atomic_read(&conn->rx_aborted))
+		return false;
+	/* One that may not wait could go on like that for as long as the peer does. */
+	return over || (call->timeo && !signal_pending(current));
 }
 
 /* Wait for a message. Returns 1, 0 at the end of the stream, or a negative errno. */
@@ -322,18 +392,21 @@ static int hps_record_wait(struct sock *sk, struct hps_record_call *call)
 		 * its bytes: a message that is not seen here makes them more than @avail.
 		 */
 		avail = atomic_read_acquire(&conn->rx_avail);
-		if (atomic_read(&conn->rx_records)) {
-			call->patience = 0;
+		call->patience = 0;
+		call->budget = SIZE_MAX;
+		if (atomic_read(&conn->rx_records) ||
+		    hps_record_clears(conn, call, over))
 			return 1;
-		}
-		call->patience = hps_record_peeks(call) ? 0 : call->timeo;
+		if (!hps_record_peeks(call))
+			call->patience = call->timeo;
+		if (!call->patience)
+			call->budget = avail;
 		if (avail && conn->rx_parted)
 			return 1;
-		if (avail && !over) {
-			if (hps_record_as_it_comes(sk, call))
+		if (avail && !over && hps_record_stuck(conn)) {
+			if (hps_record_as_it_comes(sk, conn, call))
 				return 1;
-			if (hps_record_stuck(conn))
-				continue;
+			continue;
 		}
 		if (over)
 			return hps_recv_end(sk);
@@ -354,22 +427,30 @@ static int hps_record_recv_one(struct sock *sk, struct hps_record_call *call)
 	bool peek = hps_record_peeks(call);
 	int err;
 
+	call->drops = conn->rx_faulted;
 	call->f = &conn->rx_record;
 	if (peek) {
 		call->copy = conn->rx_record;
 		call->f = &call->copy;
 	}
 	err = hps_record_read(sk, call);
-	if (peek || hps_sk_conn(sk) != conn)
+	if (hps_sk_conn(sk) != conn)
 		return err;
-	if (err == -EFAULT) {
-		hps_record_skip(sk, call);
+	if (peek) {
+		if (!err && call->aborted && !conn->rx_parted)
+			hps_record_drop(sk, conn);
 		return err;
 	}
-	conn->rx_parted = call->more &&
-			  (call->copied || conn->rx_parted);
+	if (err == -EFAULT) {
+		conn->rx_parted = false;
+		conn->rx_faulted = true;
+		hps_record_drop(sk, conn);
+		return err;
+	}
 	if (!call->more)
-		atomic_dec(&conn->rx_records);
+		hps_record_done(conn);
+	else if (call->copied)
+		conn->rx_parted = true;
 	return err;
 }
 
@@ -403,6 +484,7 @@ static int hps_record_recv(struct sock *sk, struct hps_record_call *call)
 		call->len = 0;
 		call->off = 0;
 		call->aborted = false;
+		cond_resched();
 	}
 }
 
@@ -447,32 +529,58 @@ int hps_record_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		msg->msg_flags |= MSG_EOR;
 	if (call.len > call.copied)
 		msg->msg_flags |= MSG_TRUNC;
-	return flags & MSG_TRUNC ? call.len : call.copied;
+	return flags & MSG_TRUNC ? min_t(size_t, call.len, INT_MAX) :
+				   call.copied;
+}
+
+/* Bytes that are left of the first message that is there completely, 0 if none. */
+static u32 hps_record_first(struct hps_conn *conn)
+{
+	struct hps_framing f = conn->rx_record;
+	bool faulted = conn->rx_faulted;
+	struct hps_buf *buf;
+	u32 len = 0, at;
+	int ended;
+
+	list_for_each_entry(buf, &conn->rxq, list) {
+		/* It cannot be fetched any more. */
+		if (buf->remote && conn->rx_lost)
+			return 0;
+		for (at = buf->start; at != buf->end;) {
+			ended = hps_framing_step(&f, buf, &at, &len);
+			if (ended < 0)
+				return 0;
+			if (!ended)
+				continue;
+			if (!faulted && !hps_framing_aborted(&f))
+				return len;
+			/* The next call says so, and reads nothing. */
+			if (conn->rx_parted)
+				return 0;
+			faulted = false;
+			len = 0;
+		}
+	}
+	return 0;
 }
 
 /**
  * hps_record_inq - FIONREAD: how long is the next message?
  * @sk: the socket, locked
  *
- * Context: process, may sleep.
+ * Context: process.
  * Return: as many bytes as are left of it, 0 if it is not there completely.
  */
 int hps_record_inq(struct sock *sk)
 {
 	struct hps_conn *conn = hps_sk_conn(sk);
-	struct hps_record_call call = {
-		.to.reader.flags = MSG_PEEK,
-		.to.reader.blind = true,
-		.conn = conn,
-	};
+	u32 len;
 
 	if (!conn || hps_sk(sk)->reading || hps_sk(sk)->fetching ||
 	    !atomic_read(&conn->rx_records))
 		return 0;
-	call.copy = conn->rx_record;
-	call.f = &call.copy;
-	hps_conn_get(conn);
-	hps_record_read(sk, &call);
-	hps_conn_put(conn);
-	return call.len;
+	spin_lock_bh(&conn->lock);
+	len = hps_record_first(conn);
+	spin_unlock_bh(&conn->lock);
+	return min_t(u32, len, INT_MAX);
 }

@@ -461,6 +461,41 @@ TEST_F_TIMEOUT(fault, wire_mended_while_lent, 300 * hps_slow())
 }
 
 /* What is connected learns of it, and what connects is told no later than by TCP. */
+/* A message that was lost before it was fetched is an error, also for who asks how long it is. */
+TEST_F_TIMEOUT(fault, wire_cut_before_reading, 300 * hps_slow())
+{
+	const int len = 256 << 10;
+	char *mem = hps_memory(len);
+	int c, n;
+
+	self->t.type = SOCK_SEQPACKET;
+	do {
+		struct hps_call call = { .fn = hps_poll_call };
+
+		ASSERT_OK(hps_pair(&self->t, &c, &call.fd));
+		ASSERT_OK(hps_zerocopy(&self->t, c));
+		ASSERT_OK(hps_set(call.fd, IPPROTO_TCP, TCP_KEEPIDLE, 1));
+		ASSERT_OK(hps_set(call.fd, SOL_SOCKET, SO_KEEPALIVE, 1));
+		ASSERT_EQ(len, send(c, mem, len, MSG_ZEROCOPY));
+		ASSERT_TRUE(hps_until_inq(call.fd, len));
+		ASSERT_EQ(0, cut_wire());
+		hps_start(&call);
+		ASSERT_TRUE(ends(&call));
+		EXPECT_EQ(POLLHUP, call.ret & POLLHUP);
+		ASSERT_EQ(0, restore_link());
+		/* On a slow machine it may have been fetched before. */
+		n = hps_inq(call.fd);
+		if (n) {
+			EXPECT_EQ(len, n);
+			EXPECT_EQ(len, recv(call.fd, mem, len, 0));
+		}
+		EXPECT_ERRNO(self->lost, recv(call.fd, mem, len, 0));
+		EXPECT_EQ(0, recv(call.fd, mem, len, 0));
+		close(c);
+		close(call.fd);
+	} while (n);
+}
+
 TEST_F_TIMEOUT(fault, link_down, 150 * hps_slow())
 {
 	const int patience = 7000;	/* tcp_syn_retries 2 */

@@ -308,6 +308,48 @@ TEST_F(seqpacket, fault_in_the_middle)
 	EXPECT_TRUE(is(self->buf, 5, 3));
 }
 
+/* A message of which only the beginning has gone out; it is taken back. */
+static int fail_to_send(int fd)
+{
+	const size_t page = getpagesize(), good = 16 * page;
+	char *mem = mmap(NULL, good + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+	struct iovec iov[2] = { { mem, good }, { mem + good, page } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	int err;
+
+	if (mem == MAP_FAILED || mprotect(mem + good, page, PROT_NONE))
+		return 0;
+	err = sendmsg(fd, &msg, 0) < 0 ? errno : 0;
+	munmap(mem, good + page);
+	return err;
+}
+
+/* Who only looks for messages does not come to one that was taken back. */
+TEST_F(seqpacket, taken_back_unseen)
+{
+	int flags;
+
+	ASSERT_EQ(EFAULT, fail_to_send(self->c));
+	ASSERT_TRUE(hps_settle());
+	EXPECT_EQ(0, hps_poll(self->s, POLLIN, 0));
+	EXPECT_EQ(0, hps_inq(self->s));
+	EXPECT_ERRNO(EAGAIN, recv(self->s, self->buf, LARGE, MSG_DONTWAIT | MSG_PEEK));
+	ASSERT_EQ(EFAULT, fail_to_send(self->c));
+	ASSERT_EQ(5, put(self->c, self->buf, 5, 3, 0));
+	EXPECT_EQ(POLLIN, hps_wait(self->s, POLLIN));
+	EXPECT_EQ(5, hps_inq(self->s));
+	EXPECT_EQ(5, get(self->s, self->buf, LARGE, MSG_DONTWAIT | MSG_PEEK, &flags));
+	EXPECT_EQ(5, hps_inq(self->s));
+	EXPECT_EQ(5, get(self->s, self->buf, LARGE, 0, &flags));
+	EXPECT_TRUE(is(self->buf, 5, 3));
+	EXPECT_EQ(0, flags);
+	ASSERT_EQ(EFAULT, fail_to_send(self->c));
+	ASSERT_OK(shutdown(self->c, SHUT_WR));
+	EXPECT_EQ(0, recv(self->s, self->buf, LARGE, MSG_PEEK));
+	EXPECT_EQ(0, recv(self->s, self->buf, LARGE, 0));
+}
+
 TEST_F(seqpacket, how_much)
 {
 	ASSERT_EQ(1000, put(self->c, self->buf, 1000, 1, 0));
@@ -479,6 +521,26 @@ TEST_F(seqpacket, split)
 	EXPECT_TRUE(is(self->buf, 1000, 1));
 	EXPECT_EQ(10, get(self->s, self->buf, 10, 0, &flags));
 	EXPECT_EQ(0, flags);
+}
+
+/* A bad address costs a message that is read while it comes, too, and all of it. */
+TEST_F(seqpacket, fault_as_it_comes)
+{
+	struct hps_call call = { .fn = send_large, .fd = self->c, .len = LARGE, .arg = 1 };
+
+	if (!variant->rdma)
+		SKIP(return, "AF_UNIX takes no message that is larger than SO_SNDBUF");
+	ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_RCVBUF, 131072));
+	hps_block(&call);
+	EXPECT_ERRNO(EFAULT, recv(self->s, hps_unmapped(), LARGE, 0));
+	while (recv(self->s, self->buf, 10, MSG_DONTWAIT) < 0 && errno == EAGAIN &&
+	       !call.done)
+		hps_wait(self->s, POLLIN);
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(LARGE, call.ret);
+	ASSERT_EQ(5, put(self->c, self->buf, 5, 2, 0));
+	EXPECT_EQ(5, recv(self->s, self->buf, LARGE, 0));
+	EXPECT_TRUE(is(self->buf, 5, 2));
 }
 
 static long send_small(struct hps_call *call)

@@ -2616,6 +2616,41 @@ TEST_F(records, shown_memory)
 	EXPECT_TRUE(peer_gone(p));
 }
 
+/* A reader that waits for the peer's memory may find no connection when it is done. */
+TEST_F_TIMEOUT(records, disconnected_while_fetching, 200 * hps_slow())
+{
+	static const int flags[] = { MSG_DONTWAIT, MSG_PEEK, 0 };
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	struct ibv_qp_attr silent = { .qp_state = IBV_QPS_ERR };
+	struct peer *p = &self->peer;
+	char head[8];
+	int i;
+
+	if (hps_siw())
+		SKIP(return, "the connection of Soft-iWARP ends with the peer's queue pair");
+	for (i = 0; i < 3; i++) {
+		struct hps_call call = {
+			.fn = hps_recv_call, .fd = self->s, .buf = buf, .len = SHOWN,
+			.arg = flags[i],
+		};
+
+		add_record(head, 0, PIECE, 0, 0);
+		((struct hps_record *)head)->len = htonl(SHOWN);
+		ASSERT_OK(peer_send(p, HPS_MSG_DATA, head, sizeof(head)));
+		ASSERT_OK(peer_lend(p, SHOWN));
+		ASSERT_EQ(POLLIN, hps_wait(self->s, POLLIN));
+		ASSERT_EQ(0, ibv_modify_qp(p->id->qp, &silent, IBV_QP_STATE));
+		hps_block(&call);
+		ASSERT_OK(connect(self->s, &none, sizeof(none)));
+		ASSERT_TRUE(hps_done(&call));
+		EXPECT_EQ(-1, call.ret);
+		close(self->s);
+		peer_free(p);
+		self->s = accept_records(p, &self->t, self->l, &self->at);
+		ASSERT_OK(self->s);
+	}
+}
+
 /* Nobody listens for streams there. */
 TEST_F(records, other_type)
 {
