@@ -12,6 +12,7 @@
 #include <linux/sockios.h>
 #include <linux/uaccess.h>
 #include <asm/ioctls.h>
+#include <net/inet_common.h>
 #include <net/tcp.h>
 
 #include "compat.h"
@@ -582,16 +583,19 @@ int hps_sk_ioctl(struct sock *sk, int cmd, int *val)
 /**
  * hps_ioctl - proto_ops.ioctl
  * @sock: the socket
- * @cmd: as for hps_sk_ioctl()
- * @arg: pointer to an int
+ * @cmd: as for hps_sk_ioctl(), or what any IPv4 socket is asked for: addresses of an
+ *	interface, routes, ARP
+ * @arg: pointer to an int, or to what that takes
  *
  * Context: process.
- * Return: as hps_sk_ioctl(), -EFAULT.
+ * Return: as hps_sk_ioctl(), -EFAULT, or as inet_ioctl().
  */
 int hps_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 {
 	int val, err;
 
 	err = hps_sk_ioctl(sock->sk, cmd, &val);
+	if (err == -ENOIOCTLCMD)
+		return inet_ioctl(sock, cmd, arg);
 	return err ?: put_user(val, (int __user *)arg);
 }

@@ -629,6 +629,43 @@ TEST_F(opts, ioctls)
 	EXPECT_ERRNO(EINVAL, ioctl(self->fd, TIOCOUTQ, &value));
 }
 
+/* An interface's addresses, routes, and neighbours are asked for on any socket. */
+TEST_F(opts, ioctls_of_ip)
+{
+	static const unsigned long cmds[] = {
+		SIOCGIFADDR, SIOCGIFNETMASK, SIOCGIFBRDADDR, SIOCGIFDSTADDR, SIOCGIFFLAGS,
+		SIOCGIFINDEX, SIOCGIFMTU, SIOCGIFHWADDR, SIOCGARP, SIOCRTMSG, SIOCADDRT,
+		SIOCSIFADDR,
+	};
+	static const char * const names[] = { "v0", "lo", "none", "" };
+	int tcp = socket(variant->rdma ? AF_INET : variant->af, SOCK_STREAM, 0);
+	size_t i, k;
+
+	ASSERT_OK(tcp);
+	for (i = 0; i < ARRAY_SIZE(cmds); i++) {
+		for (k = 0; k < ARRAY_SIZE(names); k++) {
+			/* Some take more than that. */
+			union {
+				struct ifreq ifr;
+				char room[256];
+			} got = {}, want = {};
+			int err = 0, wanted = 0;
+
+			memcpy(got.ifr.ifr_name, names[k], strlen(names[k]));
+			want = got;
+			if (ioctl(tcp, cmds[i], &want))
+				wanted = errno;
+			if (ioctl(self->fd, cmds[i], &got))
+				err = errno;
+			EXPECT_EQ(wanted, err) TH_LOG("%#lx of \"%s\"", cmds[i], names[k]);
+			EXPECT_EQ(0, memcmp(&want, &got, sizeof(got)));
+		}
+		EXPECT_EQ(-1, ioctl(tcp, cmds[i], hps_unmapped()));
+		EXPECT_ERRNO(errno, ioctl(self->fd, cmds[i], hps_unmapped()));
+	}
+	close(tcp);
+}
+
 TEST_F(opts, peername)
 {
 	struct hps_addr got = { .len = sizeof(got.ss) }, want;
