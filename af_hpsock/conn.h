@@ -254,7 +254,16 @@ static inline bool hps_conn_opening(const struct hps_conn *conn)
 	return conn->state == TCP_SYN_SENT || conn->state == TCP_SYN_RECV;
 }
 
-/* Where in the stream is the next byte to be read? A snapshot, without the lock. */
+/*
+ * How many bytes can be read? A snapshot, without the lock. Those of a message that is
+ * joined to the one before may be read a moment before they are counted.
+ */
+static inline u32 hps_conn_avail(const struct hps_conn *conn)
+{
+	return max(atomic_read(&conn->rx_avail), 0);
+}
+
+/* Where in the stream is the next byte to be read? Likewise a snapshot. */
 static inline u64 hps_conn_read_pos(const struct hps_conn *conn)
 {
 	return READ_ONCE(conn->rx_read) + READ_ONCE(conn->rx_drop);

@@ -24,7 +24,7 @@
  */
 bool hps_readable(struct sock *sk, struct hps_conn *conn)
 {
-	u32 avail = atomic_read(&conn->rx_avail);
+	u32 avail = hps_conn_avail(conn);
 	int target = READ_ONCE(sk->sk_rcvlowat);
 
 	if (conn->records)

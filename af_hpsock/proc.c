@@ -20,7 +20,7 @@ static void hps_proc_sock(struct seq_file *seq, struct hps_sock *hsk)
 	rcu_read_lock();
 	conn = rcu_dereference(hsk->conn);
 	if (conn) {
-		rx = atomic_read(&conn->rx_avail);
+		rx = hps_conn_avail(conn);
 		tx = READ_ONCE(conn->tx_unsent) + READ_ONCE(conn->tx_unacked);
 	}
 	rcu_read_unlock();

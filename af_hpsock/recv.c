@@ -589,7 +589,7 @@ static void hps_recv_inq(struct sock *sk, struct msghdr *msg)
 	rcu_read_lock();
 	conn = rcu_dereference(hps_sk(sk)->conn);
 	if (conn) {
-		msg->msg_inq = atomic_read(&conn->rx_avail);
+		msg->msg_inq = hps_conn_avail(conn);
 		if (!msg->msg_inq && READ_ONCE(conn->fin_rcvd))
 			msg->msg_inq = 1;
 	}
