@@ -131,7 +131,6 @@ static const struct hps_opt hps_opts[] = {
 	{ SOL_SOCKET, SO_SNDBUFFORCE, HPS_WORKS },
 	{ SOL_SOCKET, SO_RCVBUFFORCE, HPS_WORKS },
 	{ SOL_SOCKET, SO_BUF_LOCK, HPS_WORKS },
-	{ SOL_SOCKET, SO_RESERVE_MEM, HPS_WORKS },
 	{ SOL_SOCKET, SO_KEEPALIVE, HPS_WORKS },
 	{ SOL_SOCKET, SO_OOBINLINE, HPS_WORKS },
 	{ SOL_SOCKET, SO_LINGER, HPS_WORKS },
@@ -186,6 +185,8 @@ static const struct hps_opt hps_opts[] = {
 	{ SOL_SOCKET, SO_ATTACH_BPF, HPS_REFUSED, &hps_opt_refused },
 	{ SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, HPS_REFUSED, &hps_opt_refused },
 	{ SOL_SOCKET, SO_ATTACH_REUSEPORT_EBPF, HPS_REFUSED, &hps_opt_refused },
+	/* By the core, which up to 6.12.112 lets any family have it. */
+	{ SOL_SOCKET, SO_RESERVE_MEM, HPS_REFUSED },
 
 	{ SOL_TCP, TCP_NODELAY, HPS_WORKS, &hps_tcp_nodelay },
 	{ SOL_TCP, TCP_CORK, HPS_WORKS, &hps_tcp_cork },
