@@ -617,6 +617,8 @@ static struct hps_link *hps_cm_admit(struct rdma_cm_id *id,
 	hps_cm_take_hello(link, hello);
 	link->id = id;
 	err = hps_queue_reserve(listener, conn);
+	if (err == -EAGAIN && hps_queue_make_room(listener))
+		err = hps_queue_reserve(listener, conn);
 	if (!err) {
 		retries = READ_ONCE(conn->net->ipv4.sysctl_tcp_synack_retries);
 		hps_conn_limit_opening(conn, jiffies +

@@ -126,7 +126,8 @@ enum hps_urgent {
  *	These three hold a reference while pending
  * @probe: timer of probe.c, holds a reference while pending
  * @collect: work of fetch.c, holds a reference while queued
- * @heard: jiffies when the peer was last heard of
+ * @heard: jiffies when the peer was last heard of; of one in a queue that is not
+ *	established, when it came there
  * @watched: the peer's silence counts from here on if that is later than @heard, jiffies
  * @progress: jiffies when the peer last took data, or, if it has taken all since, when
  *	there was data for it again

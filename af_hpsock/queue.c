@@ -6,12 +6,23 @@
  * (hps_queue_reserve()), is moved from pending to ready when established, and
  * leaves by accept(), by failing on the way, or when the socket stops
  * listening. Whoever takes a connection off a queue has its reference.
+ *
+ * Peers that ask and then say nothing must not keep others out: where the backlog is
+ * full, a request that has waited for its peer for a while makes room for a new one.
  */
 #include <net/sock.h>
+#include <net/tcp_states.h>
 
 #include "conn.h"
+#include "net.h"
 #include "queue.h"
 #include "sock.h"
+
+/*
+ * How long a request keeps its place whoever else comes: TCP would have answered it twice
+ * by then. Who means well needs that long only on a busy computer.
+ */
+#define HPS_QUEUE_PATIENCE	(3 * HZ)
 
 /**
  * hps_queue_reserve - a place in the backlog for a request
@@ -37,6 +48,7 @@ int hps_queue_reserve(struct sock *listener, struct hps_conn *conn)
 		sk_acceptq_added(listener);
 		sock_hold(listener);
 		conn->listener = listener;
+		conn->heard = jiffies;
 		list_add_tail(&conn->accept_node, &queue->pending);
 	}
 	spin_unlock_bh(&queue->lock);
@@ -82,6 +94,55 @@ void hps_queue_remove(struct hps_conn *conn)
 	spin_unlock(&queue->lock);
 	if (queued)
 		hps_conn_put(conn);
+}
+
+/*
+ * The oldest request whose peer has not gone on for too long, referenced, or NULL. One that
+ * TCP_DEFER_ACCEPT holds back is established.
+ */
+static struct hps_conn *hps_queue_stale(struct hps_accept_queue *queue)
+{
+	struct hps_conn *conn, *stale = NULL;
+
+	spin_lock_bh(&queue->lock);
+	list_for_each_entry(conn, &queue->pending, accept_node) {
+		if (READ_ONCE(conn->state) != TCP_SYN_RECV)
+			continue;
+		if (time_after_eq(jiffies, conn->heard + HPS_QUEUE_PATIENCE)) {
+			hps_conn_get(conn);
+			stale = conn;
+		}
+		break;
+	}
+	spin_unlock_bh(&queue->lock);
+	return stale;
+}
+
+/**
+ * hps_queue_make_room - the backlog is full: drop a request that does not go on
+ * @listener: a listening socket
+ *
+ * Context: process.
+ * Return: whether there was one, so that another may have its place.
+ */
+bool hps_queue_make_room(struct sock *listener)
+{
+	struct hps_conn *conn = hps_queue_stale(&hps_sk(listener)->queue);
+	bool dropped;
+
+	if (!conn)
+		return false;
+	spin_lock_bh(&conn->lock);
+	/* Its peer may have spoken, or its time be up, meanwhile. */
+	dropped = conn->state == TCP_SYN_RECV && conn->listener;
+	if (dropped) {
+		hps_stat_inc(conn->hn, HPS_STAT_HALF_OPEN_DROPPED);
+		hps_queue_remove(conn);
+		hps_conn_shut(conn, ETIMEDOUT);
+	}
+	spin_unlock_bh(&conn->lock);
+	hps_conn_put(conn);
+	return dropped;
 }
 
 /**

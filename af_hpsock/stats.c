@@ -22,6 +22,7 @@ static const char * const hps_stat_names[] = {
 	[HPS_STAT_REJECT_VERSION] = "reject_version",
 	[HPS_STAT_REJECT_INVALID] = "reject_invalid",
 	[HPS_STAT_REJECT_NOMEM] = "reject_nomem",
+	[HPS_STAT_HALF_OPEN_DROPPED] = "half_open_dropped",
 	[HPS_STAT_TX_MSGS] = "tx_msgs",
 	[HPS_STAT_TX_BYTES] = "tx_bytes",
 	[HPS_STAT_TX_GATHERED] = "tx_gathered",

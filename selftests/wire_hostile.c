@@ -632,6 +632,62 @@ TEST_F(wire, half_open)
 	EXPECT_OK(hps_accept(l));
 }
 
+/* A client that tries for so many of TCP's SYNs. */
+static int dial_for(const struct hps *t, struct hps_addr at, int syns)
+{
+	int fd = hps_socket(t, 0);
+
+	if (fd < 0 || hps_set(fd, SOL_TCP, TCP_SYNCNT, syns))
+		return -1;
+	return hps_connect(fd, at) ? -1 : fd;
+}
+
+/* Nor does he keep others out where the backlog is full of his kind. */
+TEST_F(wire, half_open_flood)
+{
+	long before = hps_stat("half_open_dropped");
+	const int backlog = 5;
+	struct peer mute[6] = { 0 };
+	struct hps_addr at;
+	int l = hps_listen(&self->t, backlog, &at), i, c;
+
+	ASSERT_OK(l);
+	for (i = 0; i <= backlog; i++)
+		ASSERT_OK(dial_mute(&mute[i], &self->t, &at));
+	for (i = 0; i < 2; i++) {
+		/* 31 seconds: half as long as each of those could stay. */
+		c = dial_for(&self->t, at, 4);
+		ASSERT_OK(c);
+		EXPECT_EQ(before + i + 1, hps_stat("half_open_dropped"));
+	}
+	/* The oldest went first, and who came late goes on. */
+	EXPECT_TRUE(peer_gone(&mute[0]));
+	EXPECT_TRUE(peer_gone(&mute[1]));
+	ASSERT_OK(peer_send(&mute[backlog], HPS_MSG_CREDIT, NULL, 0));
+	for (i = 0; i < 3; i++)
+		EXPECT_OK(hps_accept(l));
+	EXPECT_TRUE(hps_quiet(l, POLLIN));
+	for (i = 0; i <= backlog; i++)
+		peer_free(&mute[i]);
+}
+
+/* Who is only waited for by TCP_DEFER_ACCEPT is established, and keeps his place. */
+TEST_F(wire, half_open_deferred)
+{
+	long before = hps_stat("half_open_dropped");
+	struct hps_addr at;
+	int l = hps_listen(&self->t, 0, &at), c;
+
+	ASSERT_OK(l);
+	ASSERT_OK(hps_set(l, SOL_TCP, TCP_DEFER_ACCEPT, 60));
+	c = hps_dial(&self->t, at);
+	ASSERT_OK(c);
+	EXPECT_ERRNO(ETIMEDOUT, dial_for(&self->t, at, 2));
+	EXPECT_EQ(before, hps_stat("half_open_dropped"));
+	ASSERT_EQ(1, send(c, "x", 1, 0));
+	EXPECT_OK(hps_accept(l));
+}
+
 /*
  * Messages that break the protocol: the function sends one, after 100 good
  * bytes, over a connection that was just accepted.
