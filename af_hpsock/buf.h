@@ -17,6 +17,7 @@ struct ubuf_info;
  * struct hps_gather - pages that are sent from where they are
  * @uarg: who is told when they are not needed any more, referenced; or NULL
  * @nr: pages
+ * @charged: bytes that the socket is charged for it
  * @frag: the pages, in order
  * @frag.page: referenced
  * @frag.off: offset of the first byte in it
@@ -26,6 +27,7 @@ struct ubuf_info;
 struct hps_gather {
 	struct ubuf_info *uarg;
 	u32 nr;
+	u32 charged;
 	struct {
 		struct page *page;
 		u64 dma;

@@ -115,7 +115,8 @@ static HPS_TUNABLE(hps_quota, quota, 3, 2, 1024, 0644,
 	    "credits a connection starts with");
 static HPS_TUNABLE(hps_inline_max, inline_max, 64, 0, 256, 0644,
 	    "bytes of payload that are sent inline, where the device can");
-static HPS_TUNABLE(hps_gather_min, gather_min, 4096, 1, 1048576, 0644,
+/* What has fewer bytes would take more memory to keep track of than it has. */
+static HPS_TUNABLE(hps_gather_min, gather_min, 4096, 512, 1048576, 0644,
 		   "bytes from which on pages are sent from where they are");
 static HPS_TUNABLE(hps_signal_every, signal_every, 8, 1, 64, 0644,
 	    "ask for a completion every so many sends");

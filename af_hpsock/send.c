@@ -280,6 +280,26 @@ static size_t hps_send_worth(struct sock *sk, const struct hps_conn *conn,
 }
 
 /*
+ * Queue @len bytes of pages, charged as a copy would be; but the pages of MSG_ZEROCOPY count
+ * for the program's RLIMIT_MEMLOCK. False if they are to be copied, or memory is short.
+ */
+static bool hps_send_gather(struct sock *sk, struct hps_conn *conn,
+			    struct hps_gather *gather, u32 len)
+{
+	u32 mem = ksize(gather) + (gather->uarg ? 0 : len);
+
+	if (!hps_send_holdable(gather) || !hps_sock_charge(sk, mem, SK_MEM_SEND))
+		return false;
+	gather->charged = mem;
+	hps_sk(sk)->tx_charged += mem;
+	if (conn->ops->tx_gather(conn, gather))
+		return true;
+	hps_sk(sk)->tx_charged -= mem;
+	sk_mem_uncharge(sk, mem);
+	return false;
+}
+
+/*
  * Queue pages instead of a copy. Returns the bytes taken, -EFAULT, or 0 if they are
  * to be copied after all.
  */
@@ -305,8 +325,7 @@ static ssize_t hps_send_pages(struct sock *sk, struct hps_conn *conn,
 	taken = hps_send_take(gather, iter, len, max);
 	if (taken > 0 && conn->tx_head)
 		hps_send_fill_head(call, conn->tx_head, taken);
-	if (taken > 0 && hps_send_holdable(gather) &&
-	    conn->ops->tx_gather(conn, gather))
+	if (taken > 0 && hps_send_gather(sk, conn, gather, taken))
 		return taken;
 	hps_gather_put(gather);
 	if (taken < 0)

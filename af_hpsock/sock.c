@@ -6,8 +6,9 @@
  * What completions need is in struct hps_conn, under a lock of its own.
  *
  * Memory: receive buffers are charged when a connection is attached and when
- * its window grows, send buffers when they are allocated, both to the socket
- * and through it to the cgroup of the process that made it. sk_forward_alloc
+ * its window grows, send buffers when they are allocated, pages that are sent from
+ * where they are when they are queued, all to the socket and through it to the cgroup
+ * of the process that made it. sk_forward_alloc
  * and sk_wmem_queued belong to the socket lock, so a completion leaves word in
  * hps_conn.done_* and hps_sock_reap() settles it.
  */

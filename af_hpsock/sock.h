@@ -68,7 +68,7 @@ struct hps_accept_queue {
  * @conn: referenced; set by attach, cleared by disconnect and destruct.
  *	Socket lock, or RCU to look
  * @rx_charged: bytes of receive buffers charged to the socket
- * @tx_charged: bytes of send buffers charged to the socket
+ * @tx_charged: bytes of send buffers, and of pages instead, charged to the socket
  * @nodelay: TCP_NODELAY
  * @cork: TCP_CORK
  * @keepidle: TCP_KEEPIDLE in jiffies, 0 for the namespace's default

@@ -59,6 +59,8 @@ static void hps_zerocopy_tell(struct hps_conn *conn)
 static void hps_zerocopy_done(struct hps_conn *conn, struct hps_buf *buf)
 {
 	atomic_add(buf->end - buf->done, &conn->done_bytes);
+	if (buf->gather)
+		atomic_add(buf->gather->charged, &conn->done_mem);
 	list_del(&buf->list);
 	hps_buf_free(buf);
 	conn->tx_gathers_done++;

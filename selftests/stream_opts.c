@@ -1345,7 +1345,7 @@ static const struct {
 	{ "window", HPSOCK_WINDOW, 2, 1024 },
 	{ "quota", HPSOCK_QUOTA, 2, 1024 },
 	{ "inline_max", HPSOCK_INLINE_MAX, 0, 256 },
-	{ "gather_min", HPSOCK_GATHER_MIN, 1, 1048576 },
+	{ "gather_min", HPSOCK_GATHER_MIN, 512, 1048576 },
 	{ "signal_every", HPSOCK_SIGNAL_EVERY, 1, 64 },
 };
 

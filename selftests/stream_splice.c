@@ -544,6 +544,102 @@ TEST_F(splice, sendfile_gathers)
 	}
 }
 
+/* Put pieces into a socket whose peer does not read, until it is full. */
+static long stuff_pieces(int sock, int p[2], size_t len)
+{
+	long bytes = 0;
+	ssize_t n;
+
+	do {
+		if (write(p[1], big, len) != (ssize_t)len)
+			return -1;
+		n = into(sock, p, len, SPLICE_F_NONBLOCK);
+		bytes += n > 0 ? n : 0;
+	} while (n == (ssize_t)len);
+	return n < 0 && errno != EAGAIN ? -1 : bytes;
+}
+
+/* However small they are, what they take is in proportion to SO_SNDBUF. */
+static void small_pieces(struct __test_metadata *_metadata, struct hps *t, int p[2], size_t len)
+{
+	int l, c = hps_socket(t, 0);
+	struct hps_addr at;
+	long before, limit;
+
+	l = hps_listen(t, 1, &at);
+	ASSERT_OK(l);
+	/* The least that there is. */
+	if (t->rdma && hps_set(c, SOL_HPSOCK, HPSOCK_GATHER_MIN, 1))
+		ASSERT_OK(hps_set(c, SOL_HPSOCK, HPSOCK_GATHER_MIN, 512));
+	ASSERT_OK(hps_set(c, SOL_SOCKET, SO_SNDBUF, 32768));
+	limit = 3 * hps_opt(c, SOL_SOCKET, SO_SNDBUF);
+	ASSERT_OK(hps_connect(c, at));
+	ASSERT_OK(hps_accept(l));
+	ASSERT_OK(hps_nonblock(c, true));
+	before = t->rdma ? hps_send_memory() : 0;
+	EXPECT_LT(0, stuff_pieces(c, p, len));
+	if (!t->rdma)
+		return;
+	EXPECT_GT(before + limit, hps_send_memory()) {
+		TH_LOG("%ld bytes more", hps_send_memory() - before);
+	}
+}
+
+TEST_F(splice, tiny_pieces)
+{
+	small_pieces(_metadata, &self->t, self->p, 1);
+}
+
+TEST_F(splice, small_pieces)
+{
+	small_pieces(_metadata, &self->t, self->p, 512);
+}
+
+/* Bytes that all sockets of a protocol are charged for */
+static long protocol_memory(const char *name)
+{
+	FILE *f = fopen("/proc/net/protocols", "r");
+	long pages, found = -1;
+	char key[64];
+
+	if (!f)
+		return -1;
+	/* protocol, size, sockets, memory */
+	while (found < 0 && fscanf(f, "%63s", key) == 1) {
+		if (fscanf(f, "%*s %*s %ld", &pages) == 1 && !strcmp(key, name))
+			found = pages * PAGE;
+		if (fscanf(f, "%*[^\n]") < 0)
+			break;
+	}
+	fclose(f);
+	return found;
+}
+
+/* Pages that wait to be sent are charged as a copy would be, and no longer than they wait. */
+TEST_F(splice, sendfile_charged)
+{
+	const char *name = self->t.rdma ? "HPSOCK" : self->t.af == AF_INET6 ? "TCPv6" : "TCP";
+	/* Each processor has a MiB that is in no sum. */
+	long spare = sysconf(_SC_NPROCESSORS_CONF) * MIB;
+	long before = protocol_memory(name), queued;
+	int file = file_of(MIB, 1), i;
+
+	ASSERT_OK(file);
+	ASSERT_LE(0, before);
+	ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_RCVBUF, 65536));
+	ASSERT_OK(hps_set(self->c, SOL_SOCKET, SO_SNDBUFFORCE, spare + 4 * MIB));
+	ASSERT_OK(hps_nonblock(self->c, true));
+	for (i = 0; i < 1000 && sendfile(self->c, file, &(off_t){ 0 }, MIB) > 0; i++)
+		;
+	ASSERT_OK(ioctl(self->c, SIOCOUTQ, &i));
+	queued = i;
+	EXPECT_LT(2 * spare + 4 * MIB, queued);
+	EXPECT_LE(before + queued - 2 * spare, protocol_memory(name));
+	ASSERT_OK(hps_reset(self->c));
+	ASSERT_TRUE(hps_settle());
+	EXPECT_GE(before + 2 * spare, protocol_memory(name));
+}
+
 TEST_F(splice, sendfile_nonblocking)
 {
 	struct pollfd p[2] = { { self->c, POLLOUT, 0 }, { self->s, POLLIN, 0 } };
