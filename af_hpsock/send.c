@@ -694,6 +694,7 @@ static int hps_send_begin(struct sock *sk, struct hps_send_call *call,
 			  size_t len)
 {
 	struct msghdr *msg = call->msg;
+	bool borrow;
 
 	if (call->record) {
 		call->whole = len <= READ_ONCE(sk->sk_sndbuf);
@@ -708,11 +709,14 @@ static int hps_send_begin(struct sock *sk, struct hps_send_call *call,
 	/* Bytes that are taken back would leave the head of their piece in the stream. */
 	if (call->record && call->mode == HPSOCK_ZCOPY_WAIT)
 		call->mode = HPSOCK_ZCOPY_OFF;
-	/* DATA can mark an urgent byte, SRCAVAIL cannot. */
-	call->lend = !(msg->msg_flags & MSG_OOB) &&
-		     hps_send_has_pages(&msg->msg_iter);
+	/*
+	 * DATA can mark an urgent byte, SRCAVAIL cannot. And only a copy is queued and marked
+	 * in one hold of the lock: a completion in between would have it sent unmarked.
+	 */
+	borrow = !(msg->msg_flags & MSG_OOB) && hps_send_has_pages(&msg->msg_iter);
+	call->lend = borrow;
 	if (msg->msg_flags & MSG_SPLICE_PAGES) {
-		call->gather = iov_iter_is_bvec(&msg->msg_iter);
+		call->gather = borrow && iov_iter_is_bvec(&msg->msg_iter);
 		return 0;
 	}
 	if (!(msg->msg_flags & MSG_ZEROCOPY))
@@ -724,7 +728,7 @@ static int hps_send_begin(struct sock *sk, struct hps_send_call *call,
 		call->uarg = msg_zerocopy_realloc(sk, len, NULL);
 	if (!call->uarg)
 		return -ENOBUFS;
-	call->gather = hps_send_has_pages(&msg->msg_iter);
+	call->gather = borrow;
 	return 0;
 }
 

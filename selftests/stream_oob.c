@@ -2,6 +2,7 @@
 /* Urgent data: MSG_OOB, SO_OOBINLINE, SIOCATMARK, SIGURG, POLLPRI. */
 #include "hps_test.h"
 
+#include <linux/errqueue.h>
 #include <linux/sockios.h>
 
 HPS_PAIR_FIXTURE(oob)
@@ -317,6 +318,37 @@ TEST_F(oob, long_message)
 	ASSERT_TRUE(until_urgent(s));
 	EXPECT_EQ(1, at_mark(s));
 	EXPECT_EQ(1, hps_pull_at(s, sizeof(buf) - 1, 1, 1, 7));
+}
+
+/*
+ * It is marked also if what was sent before completes just then and takes it along, for
+ * which these pages are copied.
+ */
+TEST_F(oob, zerocopy)
+{
+	static uint8_t buf[8192], back[sizeof(buf)];
+	int c = self->c, s = self->s, i;
+	struct sock_extended_err ee;
+	char byte;
+
+	ASSERT_OK(hps_zerocopy(&self->t, c));
+	for (i = 0; i < 100; i++) {
+		hps_fill(buf, sizeof(buf), 0, i);
+		ASSERT_EQ(1, send(c, "x", 1, 0));
+		ASSERT_EQ((ssize_t)sizeof(buf), send(c, buf, sizeof(buf), MSG_ZEROCOPY | MSG_OOB));
+		ASSERT_TRUE(until_urgent(s));
+		ASSERT_EQ(1, recv(s, &byte, 1, MSG_OOB));
+		EXPECT_EQ((char)buf[sizeof(buf) - 1], byte);
+		ASSERT_EQ((ssize_t)sizeof(back), recv(s, back, sizeof(back), MSG_WAITALL));
+		EXPECT_EQ(1, at_mark(s));
+		EXPECT_EQ('x', back[0]);
+		EXPECT_EQ(0, memcmp(buf, back + 1, sizeof(buf) - 1));
+		EXPECT_TRUE(hps_wait(c, POLLERR) & POLLERR);
+		ASSERT_OK(hps_completion(&self->t, c, &ee));
+		EXPECT_EQ(i, ee.ee_data);
+		if (self->t.rdma)
+			EXPECT_EQ(SO_EE_CODE_ZEROCOPY_COPIED, ee.ee_code);
+	}
 }
 
 /* It is announced although the data that is before it cannot be sent yet. */
