@@ -576,8 +576,7 @@ int hps_record_inq(struct sock *sk)
 	struct hps_conn *conn = hps_sk_conn(sk);
 	u32 len;
 
-	if (!conn || hps_sk(sk)->reading || hps_sk(sk)->fetching ||
-	    !atomic_read(&conn->rx_records))
+	if (!conn || hps_sk(sk)->reading || !atomic_read(&conn->rx_records))
 		return 0;
 	spin_lock_bh(&conn->lock);
 	len = hps_record_first(conn);
