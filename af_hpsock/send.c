@@ -462,12 +462,16 @@ static ssize_t hps_send_some(struct sock *sk, struct hps_conn *conn,
 	return n;
 }
 
-/* A send with MSG_OOB took fewer bytes than it had: the last of these is the urgent one. */
+/*
+ * A send with MSG_OOB took fewer bytes than it had: the last of these is the urgent one. As
+ * with TCP it is another's if one was queued behind it while this send waited, unless that
+ * is lent.
+ */
 static void hps_send_cut(struct sock *sk, const struct msghdr *msg)
 {
 	struct hps_conn *conn = hps_sk_conn(sk);
 
-	/* The last byte in the queue may be another's. */
+	/* Who has the turn may take back the last bytes of the queue. */
 	if (!(msg->msg_flags & MSG_OOB) || !conn || conn->tx_turn)
 		return;
 	spin_lock_bh(&conn->lock);

@@ -5,7 +5,8 @@
  *
  * The byte stays in its place. Its DATA marks it; if that waits for a credit,
  * URGENT tells that it comes. The receiver notes where it is and a copy of it, and
- * readers stop there: unless SO_OOBINLINE, they leave it out when they go on.
+ * readers stop there: unless SO_OOBINLINE, they leave it out when they go on. It is
+ * never one of the bytes that are lent: the peer could not mark it, nor leave it out.
  *
  * A byte that a newer one supersedes becomes an ordinary one, unless it is the
  * next to be read: then nobody reads it any more. Only readers take bytes off
@@ -19,20 +20,38 @@
 #include "sock.h"
 #include "urgent.h"
 
+/* How many of the last bytes to send are lent? No DATA has them, which alone can mark one. */
+static u32 hps_urgent_lent(const struct hps_conn *conn)
+{
+	const struct hps_buf *buf;
+	u32 len = 0;
+
+	list_for_each_entry_reverse(buf, &conn->txq, list) {
+		if (buf->start == buf->end)
+			continue;
+		if (!buf->lent)
+			break;
+		len += buf->end - buf->start;
+	}
+	return len;
+}
+
 /**
- * hps_urgent_mark - the last byte to send is urgent
+ * hps_urgent_mark - the last byte to send is urgent, of those that are not lent
  * @conn: locked
  *
  * An earlier urgent byte that was not sent yet becomes an ordinary one.
  */
 void hps_urgent_mark(struct hps_conn *conn)
 {
+	u32 unsent = conn->tx_unsent - hps_urgent_lent(conn);
+
 	lockdep_assert_held(&conn->lock);
-	if (!conn->tx_unsent)
+	if (!unsent)
 		return;
 	conn->tx_urgent = true;
 	conn->tx_urgent_told = false;
-	conn->tx_urgent_at = conn->tx_bytes + conn->tx_unsent - 1;
+	conn->tx_urgent_at = conn->tx_bytes + unsent - 1;
 }
 
 /**

@@ -8,6 +8,7 @@
 #include "hps_test.h"
 
 #include <limits.h>
+#include <linux/sockios.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -1434,6 +1435,73 @@ TEST_F(lend, urgent)
 	EXPECT_EQ(1, ioctl(self->s, SIOCATMARK, &(int){ 0 }) + 1);
 	ASSERT_EQ(1, recv(self->s, &byte, 1, MSG_OOB));
 	EXPECT_EQ('!', byte);
+}
+
+/*
+ * Reads to the end of a stream of which a byte may be urgent, and adds up the bytes; those
+ * that are read apart are told in @apart.
+ */
+static long sum_with_urgent(int fd, int *apart)
+{
+	long sum = 0;
+	uint8_t byte;
+	ssize_t n, i;
+	int mark;
+
+	*apart = 0;
+	while ((n = recv(fd, in, 100000, 0)) > 0) {
+		for (i = 0; i < n; i++)
+			sum += in[i];
+		if (ioctl(fd, SIOCATMARK, &mark))
+			return -1;
+		if (!mark)
+			continue;
+		/* It was sent before what follows, so it comes. */
+		if (!(hps_wait(fd, POLLPRI) & POLLPRI) || recv(fd, &byte, 1, MSG_OOB) != 1)
+			return -1;
+		sum += byte;
+		++*apart;
+	}
+	return n ? -1 : sum;
+}
+
+/*
+ * A signal ends an urgent send that waits, while what follows some of its bytes is lent. One
+ * of those that were sent is urgent nevertheless, and none is lost.
+ */
+TEST_F(lend, urgent_cut)
+{
+	enum { LEN = 4 * MIB, BEHIND = 192 << 10, READ = 300000 };
+	struct hps_call call = { .fn = hps_send_call, .fd = self->c, .len = LEN, .arg = MSG_OOB };
+	long before = hps_stat("tx_lent"), sum;
+	uint8_t *out = hps_memory(BEHIND);
+	ssize_t n;
+	int apart;
+
+	hps_catch(SIGUSR1, 0);
+	ASSERT_OK(promise(&self->t, self->c));
+	ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_RCVBUF, 32768));
+	ASSERT_OK(hps_set(self->c, SOL_SOCKET, SO_SNDBUFFORCE, MIB));
+	call.buf = hps_memory(LEN);
+	memset(call.buf, 1, LEN);
+	memset(out, 2, BEHIND);
+	hps_block(&call);
+	/* There is room, but less than who waits for that is woken for. */
+	ASSERT_EQ(READ, recv(self->s, in, READ, MSG_WAITALL));
+	ASSERT_TRUE(hps_settle());
+	n = send(self->c, out, BEHIND, MSG_DONTWAIT | promised(&self->t));
+	if (self->t.rdma) {
+		ASSERT_EQ(BEHIND, n);
+	}
+	hps_interrupt(&call);
+	ASSERT_TRUE(hps_done(&call));
+	ASSERT_LT(0, call.ret);
+	ASSERT_GT(LEN, call.ret);
+	ASSERT_OK(shutdown(self->c, SHUT_WR));
+	sum = sum_with_urgent(self->s, &apart);
+	EXPECT_EQ(call.ret - READ + 2 * (n > 0 ? n : 0), sum);
+	EXPECT_EQ(1, apart);
+	EXPECT_TRUE(lent(&self->t, before, BEHIND));
 }
 
 TEST_HARNESS_MAIN
