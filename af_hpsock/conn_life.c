@@ -389,8 +389,8 @@ static void hps_conn_lose(struct hps_conn *conn)
 			lost += buf->end - buf->start;
 	}
 	/*
-	 * rx_avail has no bytes that are in rx_drop. In an offer they are only if the peer
-	 * breaks the rules: it must not make the count negative.
+	 * rx_avail has no bytes that are in rx_drop. No urgent byte is in an offer, nor so one
+	 * of these; but nothing shall make the count negative.
 	 */
 	lost = min_t(u32, lost, atomic_read(&conn->rx_avail));
 	atomic_sub(lost, &conn->rx_avail);

@@ -22,6 +22,7 @@
 #include "source.h"
 #include "stream.h"
 #include "target.h"
+#include "urgent.h"
 
 /* The peer broke the protocol: end this connection, and say how. */
 static void hps_msg_violation(struct hps_link *link, enum hps_stat stat)
@@ -93,6 +94,18 @@ static bool hps_msg_rx_data(struct hps_link *link, struct hps_buf *buf)
 	return hps_msg_rx_stream(link, buf, start, buf->end, urgent);
 }
 
+/*
+ * An urgent byte comes in DATA. Readers stop there, and may leave it out, which nobody can
+ * while bytes are fetched, or written to where a reader waits. False ends the connection.
+ */
+static bool hps_msg_ordinary(struct hps_link *link, u32 len)
+{
+	if (likely(!hps_urgent_among(&link->conn, len)))
+		return true;
+	hps_msg_violation(link, HPS_STAT_VIOLATION_URGENT);
+	return false;
+}
+
 static bool hps_msg_rx_srcavail(struct hps_link *link, struct hps_buf *buf)
 {
 	const struct hps_srcavail *src = hps_receive_payload(buf);
@@ -103,6 +116,8 @@ static bool hps_msg_rx_srcavail(struct hps_link *link, struct hps_buf *buf)
 		hps_msg_violation(link, HPS_STAT_VIOLATION_SOURCE);
 		return false;
 	}
+	if (!hps_msg_ordinary(link, len))
+		return false;
 	buf->remote = true;
 	/* What it lends it can write as well, if no framing says what follows. */
 	if (link->peer_writes && !link->conn.records)
@@ -115,7 +130,7 @@ static bool hps_msg_rx_written(struct hps_link *link, struct hps_buf *buf)
 	const struct hps_written *written = hps_receive_payload(buf);
 	u32 len = be32_to_cpu(written->len);
 
-	if (!hps_msg_streams(link))
+	if (!hps_msg_streams(link) || !hps_msg_ordinary(link, len))
 		return false;
 	if (hps_target_written(link, len)) {
 		hps_msg_violation(link, HPS_STAT_VIOLATION_SINK);

@@ -118,6 +118,19 @@ void hps_urgent_expect(struct hps_conn *conn, u64 at)
 }
 
 /**
+ * hps_urgent_among - is a byte that was announced as urgent among those that come next?
+ * @conn: locked
+ * @len: bytes of the stream
+ *
+ * Return: whether it is.
+ */
+bool hps_urgent_among(const struct hps_conn *conn, u32 len)
+{
+	lockdep_assert_held(&conn->lock);
+	return conn->rx_urgent && conn->rx_urgent_at - conn->rx_bytes < len;
+}
+
+/**
  * hps_urgent_arrive - is the urgent byte among what came in?
  * @conn: locked
  * @data: what came in

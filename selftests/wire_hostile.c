@@ -977,6 +977,20 @@ VIOLATION(urgent_after_fin, "state")
 	return peer_send(p, HPS_MSG_FIN, NULL, 0) ?: peer_urgent(p, 0);
 }
 
+/* It could not be marked there. */
+static int urgent_offered(struct peer *p)
+{
+	return peer_urgent(p, 99) ?: peer_srcavail(p, 0, 1, 100);
+}
+
+TEST_F(wire, urgent_offered)
+{
+	ASSERT_TRUE(hps_set_zcopy("protect"));
+	violate(_metadata, &self->t, self->l, &self->at, &self->peer, "violation_urgent",
+		urgent_offered);
+	EXPECT_TRUE(hps_set_zcopy("auto"));
+}
+
 VIOLATION(srcavail_empty, "source")
 {
 	return peer_srcavail(p, 0, 1, 0);
@@ -1161,6 +1175,44 @@ TEST_F(wire, srccancel)
 TEST_F(wire, srccancel_unaccepted)
 {
 	takes_back(_metadata, &self->t, self->l, &self->at, &self->peer, false);
+}
+
+/* Announced before an offer, or behind it, an urgent byte may follow that. */
+static void urgent_behind_offer(struct __test_metadata *_metadata, const struct hps *t, int l,
+				const struct hps_addr *at, struct peer *p, bool before)
+{
+	enum { LEN = 1000 };
+	char byte;
+	int s;
+
+	ASSERT_TRUE(hps_set_zcopy("protect"));
+	ASSERT_OK(peer_dial(p, t, at));
+	ASSERT_TRUE(hps_set_zcopy("auto"));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	hps_fill(peer_shared(p), LEN, 0, 1);
+	if (before)
+		ASSERT_OK(peer_urgent(p, LEN));
+	ASSERT_OK(peer_lend(p, LEN));
+	/* What was offered was sent, whether it was read or not. */
+	if (!before)
+		ASSERT_OK(peer_urgent(p, 0));
+	p->flags = HPS_FLAG_URGENT;
+	ASSERT_OK(peer_send(p, HPS_MSG_DATA, "x", 1));
+	ASSERT_TRUE(hps_wait(s, POLLPRI) & POLLPRI);
+	EXPECT_EQ(LEN, hps_pull(s, LEN, 2 * LEN, 1));
+	ASSERT_EQ(1, recv(s, &byte, 1, MSG_OOB));
+	EXPECT_EQ('x', byte);
+}
+
+TEST_F(wire, urgent_before_offer)
+{
+	urgent_behind_offer(_metadata, &self->t, self->l, &self->at, &self->peer, true);
+}
+
+TEST_F(wire, urgent_after_offer)
+{
+	urgent_behind_offer(_metadata, &self->t, self->l, &self->at, &self->peer, false);
 }
 
 /* The bytes of the longest of @n messages of data, or -1 */
@@ -1588,6 +1640,26 @@ TEST_F(wire, sink_written_too_much)
 TEST_F(wire, sink_written_nothing)
 {
 	written_wrong(_metadata, &self->t, self->l, &self->at, &self->peer, 0);
+}
+
+/* It could not be marked there. */
+TEST_F(wire, sink_written_urgent)
+{
+	long before = hps_stat("violation_urgent");
+	struct peer *p = &self->peer;
+	struct hps_sinkavail sink;
+	struct hps_call call;
+
+	shows(_metadata, &self->t, self->l, &self->at, p, &call, &sink);
+	ASSERT_OK(peer_urgent(p, SHOWN - 1));
+	ASSERT_OK(write_there(p, &sink, SHOWN));
+	ASSERT_OK(peer_written(p, SHOWN));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(-1, call.ret);
+	EXPECT_EQ(EPROTO, call.err);
+	EXPECT_EQ(before + 1, hps_stat("violation_urgent"));
+	EXPECT_TRUE(peer_gone(p));
+	still_works(_metadata, &self->t, self->l, &self->at);
 }
 
 TEST_F(wire, sink_written_twice)
