@@ -5,8 +5,11 @@
  * invalidated, which has to be before they are anybody else's. With another it asks at a
  * word (rendezvous.c); that one is good until the connection ends.
  *
- * Memory regions are kept for the next key, those of a connection together: it has as many
- * as were in use at a time. They are destroyed before its queue pair, when that is drained.
+ * Memory regions are kept for the next key, those of a connection together, in two pools:
+ * one is for what is lent, which may be much that is queued. There a source has a region
+ * only while it is offered, so there are no more of these than offers at a time. The other
+ * is for a reader's memory and for the word: as many as were in use at a time, two at most.
+ * All are destroyed before the queue pair, when that is drained. Nobody is charged for them.
  *
  * The end of a queue pair does not make its keys invalid: they are of the device's protection
  * domain, and a peer that has another connection can use them there until they are
@@ -20,24 +23,11 @@
 #include "key.h"
 #include "link.h"
 
-/* One of the pool, or another one; NULL if the device has no more. */
-static struct ib_mr *hps_key_mr(struct hps_link *link)
-{
-	struct ib_qp *qp = link->id->qp;
-	struct ib_mr *mr = ib_mr_pool_get(qp, &link->tx_mrs);
-	LIST_HEAD(fresh);
-
-	if (mr || ib_mr_pool_init(qp, &fresh, 1, IB_MR_TYPE_MEM_REG,
-				  link->tx_mr_pages, 0))
-		return mr;
-	return ib_mr_pool_get(qp, &fresh);
-}
-
 /*
  * Addresses tell where a byte is in its page, and nothing of where the page is. A key is
  * good for the peers of all connections of the device, which cannot guess the address.
  */
-static int hps_key_map(struct hps_key *key)
+static int hps_key_fill(struct hps_key *key)
 {
 	struct ib_mr *mr = key->mr;
 	int nents = key->sgt.nents;
@@ -47,6 +37,76 @@ static int hps_key_map(struct hps_key *key)
 	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
 	mr->iova = (u64)get_random_u32() << 32 | offset_in_page(mr->iova);
 	return 0;
+}
+
+/**
+ * hps_key_add - another memory region for a pool
+ * @link: entered
+ * @pool: of the link
+ *
+ * Context: process, may sleep.
+ * Return: 0, or a negative errno if the device has no more.
+ */
+int hps_key_add(struct hps_link *link, struct list_head *pool)
+{
+	struct ib_qp *qp = link->id->qp;
+	LIST_HEAD(fresh);
+	int err;
+
+	/* When this fails all that are in the list are destroyed. */
+	err = ib_mr_pool_init(qp, &fresh, 1, IB_MR_TYPE_MEM_REG, link->tx_mr_pages, 0);
+	if (!err)
+		ib_mr_pool_put(qp, pool, ib_mr_pool_get(qp, &fresh));
+	return err;
+}
+
+/**
+ * hps_key_map - map memory for the device
+ * @link: entered
+ * @key: zeroed
+ * @mem: its pages; no more than hps_link.tx_mr_pages, which do not go before
+ *	hps_key_unmap()
+ * @dir: what the device will do with it
+ *
+ * Context: process, may sleep.
+ * Return: 0 or a negative errno, with nothing left mapped.
+ */
+int hps_key_map(struct hps_link *link, struct hps_key *key,
+		const struct hps_pages *mem, enum dma_data_direction dir)
+{
+	int err;
+
+	err = sg_alloc_table_from_pages(&key->sgt, mem->pages, mem->nr,
+					mem->off, mem->len, GFP_KERNEL);
+	if (err)
+		return err;
+	err = ib_dma_map_sgtable_attrs(link->dev->ibdev, &key->sgt, dir, 0);
+	if (err)
+		sg_free_table(&key->sgt);
+	return err;
+}
+
+/**
+ * hps_key_choose - choose a key for memory that is mapped
+ * @link: with a queue pair
+ * @key: mapped
+ * @pool: of the link
+ *
+ * Context: any.
+ * Return: 0, -EAGAIN if all of the pool are in use, or -EINVAL.
+ */
+int hps_key_choose(struct hps_link *link, struct hps_key *key, struct list_head *pool)
+{
+	int err;
+
+	key->mr = ib_mr_pool_get(link->id->qp, pool);
+	if (!key->mr)
+		return -EAGAIN;
+	key->pool = pool;
+	err = hps_key_fill(key);
+	if (err)
+		hps_key_put(link, key);
+	return err;
 }
 
 /**
@@ -63,25 +123,15 @@ static int hps_key_map(struct hps_key *key)
 int hps_key_make(struct hps_link *link, struct hps_key *key,
 		 const struct hps_pages *mem, enum dma_data_direction dir)
 {
-	struct ib_device *ibdev = link->dev->ibdev;
-	int err;
+	int err = hps_key_map(link, key, mem, dir);
 
-	err = sg_alloc_table_from_pages(&key->sgt, mem->pages, mem->nr,
-					mem->off, mem->len, GFP_KERNEL);
 	if (err)
 		return err;
-	err = ib_dma_map_sgtable_attrs(ibdev, &key->sgt, dir, 0);
-	if (err) {
-		sg_free_table(&key->sgt);
-		return err;
-	}
-	key->mr = hps_key_mr(link);
-	err = key->mr ? hps_key_map(key) : -ENOMEM;
-	if (!err)
-		return 0;
-	if (key->mr)
-		hps_key_put(link, key);
-	hps_key_unmap(key, ibdev, dir);
+	err = hps_key_choose(link, key, &link->mrs);
+	if (err == -EAGAIN)
+		err = hps_key_add(link, &link->mrs) ?: hps_key_choose(link, key, &link->mrs);
+	if (err)
+		hps_key_unmap(key, link->dev->ibdev, dir);
 	return err;
 }
 
@@ -94,7 +144,7 @@ int hps_key_make(struct hps_link *link, struct hps_key *key,
  */
 void hps_key_put(struct hps_link *link, struct hps_key *key)
 {
-	ib_mr_pool_put(link->id->qp, &link->tx_mrs, key->mr);
+	ib_mr_pool_put(link->id->qp, key->pool, key->mr);
 	key->mr = NULL;
 }
 
@@ -124,4 +174,5 @@ void hps_key_unmap(struct hps_key *key, struct ib_device *ibdev,
 void hps_key_destroy(struct hps_link *link)
 {
 	ib_mr_pool_destroy(link->id->qp, &link->tx_mrs);
+	ib_mr_pool_destroy(link->id->qp, &link->mrs);
 }

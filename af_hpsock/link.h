@@ -67,7 +67,10 @@ struct hps_slot {
  * @tx_from: number of the first message that may be that long
  * @tx_resize: which is still to come
  * @tx_pads: PAD to be sent before any other bytes
- * @tx_mrs: keys that are not in use
+ * @mrs: memory regions that are not in use, but for what is lent
+ * @tx_mrs: likewise, for what is lent
+ * @tx_regions: how many there are of these, in use or not; the senders'
+ * @tx_lent: sources queued or offered
  * @tx_mr_pages: pages that each can cover
  * @tx_offers: sources offered and not read
  * @tx_offers_max: no more at a time
@@ -155,9 +158,12 @@ struct hps_link {
 
 	struct hps_targets *targets;
 	struct hps_rendezvous *rendezvous;
+	struct list_head mrs;
 	struct list_head tx_mrs;
 	struct list_head tx_sources;
 	struct list_head tx_read;
+	u32 tx_regions;
+	u32 tx_lent;
 	u32 tx_mr_pages;
 	u32 tx_offers;
 	u32 tx_offers_max;

@@ -336,6 +336,22 @@ static int hps_msg_write(struct hps_link *link, struct hps_source *source)
 	return 0;
 }
 
+/*
+ * A source is about to be offered, and gets its key. Returns 0, -EAGAIN until one of another is
+ * invalid, or an error with the connection being shut.
+ */
+static int hps_msg_offer_key(struct hps_link *link, struct hps_source *source)
+{
+	int err;
+
+	if (source->key.mr)
+		return 0;
+	err = hps_key_choose(link, &source->key, &link->tx_mrs);
+	if (err && err != -EAGAIN)
+		hps_conn_shut(&link->conn, -err);
+	return err;
+}
+
 /**
  * hps_msg_offer - hps_transport.offer
  * @conn: locked, established
@@ -356,6 +372,9 @@ int hps_msg_offer(struct hps_conn *conn, struct hps_buf *buf)
 	if (link->tx_offers == link->tx_offers_max ||
 	    !hps_msg_may_send(link, write ? 3 : 2))
 		return -EAGAIN;
+	err = hps_msg_offer_key(link, source);
+	if (err)
+		return err;
 	if (!write && hps_rendezvous_ask(link))
 		return -EAGAIN;
 	if (link->keys_alone && !hps_post_alone(link))

@@ -217,6 +217,7 @@ static bool hps_rdma_tx_lend(struct hps_conn *conn, struct hps_lent *lent)
 		source = hps_source_new(link, lent);
 	if (source) {
 		spin_lock_bh(&conn->lock);
+		WRITE_ONCE(link->tx_lent, link->tx_lent + 1);
 		if (lent->waited)
 			WRITE_ONCE(conn->tx_waited, conn->tx_waited + 1);
 		hps_zerocopy_queue(conn, &source->dma.buf);
@@ -309,6 +310,7 @@ struct hps_conn *hps_rdma_create(const struct sock *sk)
 	hps_conn_get(&link->conn);
 	hps_msg_init(link);
 	INIT_LIST_HEAD(&link->dev_node);
+	INIT_LIST_HEAD(&link->mrs);
 	INIT_LIST_HEAD(&link->tx_mrs);
 	INIT_LIST_HEAD(&link->tx_sources);
 	INIT_LIST_HEAD(&link->tx_read);

@@ -18,9 +18,9 @@
  * pair is drained, the pages are given back after that.
  *
  * No more than hps_link.tx_offers_max are offered at a time, as for each a READDONE may
- * come, for which a receive is posted beyond those of receives.c's rule. These, and
- * the keys, are there from the first time on that something is lent; a connection that
- * never does so has none.
+ * come, for which a receive is posted beyond those of receives.c's rule. These are there
+ * from the first time on that something is lent; a connection that never does so has none.
+ * Nor are there more memory regions: what is queued has none yet, however much that is.
  */
 #include "conn.h"
 #include "device.h"
@@ -43,25 +43,39 @@ static void hps_source_release(struct hps_buf *buf)
 	hps_lent_put(hps_source(buf)->lent);
 }
 
+/*
+ * Is there a memory region for another source when it is its turn? There is one more as long
+ * as so many could be offered at a time; if that cannot be had, the others go round.
+ */
+static bool hps_source_regions(struct hps_link *link)
+{
+	if (link->tx_regions < min(READ_ONCE(link->tx_lent) + 1, link->tx_offers_max) &&
+	    !hps_key_add(link, &link->tx_mrs))
+		link->tx_regions++;
+	return link->tx_regions;
+}
+
 /**
  * hps_source_new - a send buffer of pages that the peer reads
- * @link: entered
+ * @link: entered, its socket locked
  * @lent: the pages; the buffer's, if there is one
  *
  * Context: process, may sleep.
- * Return: the buffer, with a key, or NULL.
+ * Return: the buffer, which gets a key when it is offered, or NULL.
  */
 struct hps_source *hps_source_new(struct hps_link *link,
 				  struct hps_lent *lent)
 {
-	struct hps_source *source = hps_buf_shell(sizeof(*source), lent->mem.len,
-						  GFP_KERNEL);
+	struct hps_source *source;
 
+	if (!hps_source_regions(link))
+		return NULL;
+	source = hps_buf_shell(sizeof(*source), lent->mem.len, GFP_KERNEL);
 	if (!source)
 		return NULL;
 	INIT_LIST_HEAD(&source->node);
 	source->lent = lent;
-	if (hps_key_make(link, &source->key, &lent->mem, DMA_TO_DEVICE)) {
+	if (hps_key_map(link, &source->key, &lent->mem, DMA_TO_DEVICE)) {
 		hps_buf_free(&source->dma.buf);
 		return NULL;
 	}
@@ -73,7 +87,7 @@ struct hps_source *hps_source_new(struct hps_link *link,
 }
 
 /**
- * hps_source_revoked - its key was invalidated
+ * hps_source_revoked - its key was invalidated, or it never was told
  * @link: locked
  * @source: the source; its pages are nobody's business any more
  */
@@ -82,7 +96,9 @@ void hps_source_revoked(struct hps_link *link, struct hps_source *source)
 	struct hps_conn *conn = &link->conn;
 
 	lockdep_assert_held(&link->conn.lock);
-	hps_key_put(link, &source->key);
+	if (source->key.mr)
+		hps_key_put(link, &source->key);
+	WRITE_ONCE(link->tx_lent, link->tx_lent - 1);
 	if (!source->lent->waited)
 		return;
 	WRITE_ONCE(conn->tx_waited, conn->tx_waited - 1);

@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 
 #define MIB (1 << 20)
 #define HUGE (2 * MIB)
@@ -1435,6 +1436,54 @@ TEST_F(lend, urgent)
 	EXPECT_EQ(1, ioctl(self->s, SIOCATMARK, &(int){ 0 }) + 1);
 	ASSERT_EQ(1, recv(self->s, &byte, 1, MSG_OOB));
 	EXPECT_EQ('!', byte);
+}
+
+/* Memory regions of all devices; a connection may have one from the beginning, as on iWARP. */
+static long regions(void)
+{
+	FILE *out = popen("rdma resource show mr | wc -l", "r");
+	long n = -1;
+
+	if (!out)
+		return -1;
+	if (fscanf(out, "%ld", &n) != 1)
+		n = -1;
+	pclose(out);
+	return n;
+}
+
+/* However many offers are queued, the device has a memory region only for those that are open. */
+TEST_F(lend, regions)
+{
+	enum { PIECE = 4096, LEN = 2 * MIB };
+	long before = hps_stat("tx_lent"), regs;
+	int fd = memfd_create("pieces", 0), outstanding;
+	ssize_t sent = 0, n;
+
+	if (!self->t.rdma)
+		SKIP(return, "of AF_HPSOCK alone");
+	ASSERT_OK(fd);
+	hps_fill(in, LEN, 0, 1);
+	ASSERT_EQ(LEN, write(fd, in, LEN));
+	outstanding = hps_opt(self->c, SOL_HPSOCK, HPSOCK_ZCOPY_OUTSTANDING);
+	ASSERT_LT(0, outstanding);
+	ASSERT_OK(hps_set(self->c, SOL_HPSOCK, HPSOCK_ZCOPY_THRESHOLD, PIECE));
+	ASSERT_OK(hps_nonblock(self->c, true));
+	ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_RCVBUF, 4096));
+	regs = regions();
+	ASSERT_LE(0, regs);
+	while (sent < LEN) {
+		n = sendfile(self->c, fd, &(off_t){ sent }, PIECE);
+		if (n <= 0)
+			break;
+		sent += n;
+	}
+	/* Many more than are offered; besides these there may be one for the word. */
+	EXPECT_LT(10 * outstanding * PIECE, sent);
+	EXPECT_GE(regs + outstanding + 1, regions());
+	EXPECT_EQ(sent, hps_pull(self->s, sent, MIB, 1));
+	EXPECT_TRUE(lent(&self->t, before, sent));
+	EXPECT_GE(regs + outstanding + 1, regions());
 }
 
 /*

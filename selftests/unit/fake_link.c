@@ -503,8 +503,10 @@ static void fake_keys(struct fake_link *fake)
 		fake->mrs[i].device = &fake->ibdev;
 		fake->mrs[i].rkey = (i + 1) << 8;
 		fake->mrs[i].lkey = fake->mrs[i].rkey;
-		list_add_tail(&fake->mrs[i].qp_entry, &fake->link->tx_mrs);
+		list_add_tail(&fake->mrs[i].qp_entry, i < FAKE_KEYS / 2 ?
+			      &fake->link->mrs : &fake->link->tx_mrs);
 	}
+	fake->link->tx_regions = FAKE_KEYS - FAKE_KEYS / 2;
 }
 
 /**

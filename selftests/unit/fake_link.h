@@ -15,7 +15,7 @@
 #define FAKE_POSTS	128
 
 /* Memory regions that the device has. */
-#define FAKE_KEYS	4
+#define FAKE_KEYS	8
 
 /**
  * struct fake_posted - what was posted and not completed
@@ -58,7 +58,8 @@ struct fake_posted {
  * @ibdev: the device: memory is used by its kernel address
  * @qp: its queue pair
  * @pd: and that one's domain
- * @mrs: its memory regions; link->tx_mrs has those that are not in use
+ * @mrs: its memory regions; link->mrs and, the second half, link->tx_mrs have those that are
+ *	not in use
  * @valid: of which the key is good for something, bit by bit; REG_MR counts at once, what
  *	invalidates it when it has completed
  * @id: rdma_cm's, of which only these are to be had

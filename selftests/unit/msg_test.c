@@ -284,6 +284,28 @@ static void expect_offered(struct fake_link *fake)
 	KUNIT_EXPECT_EQ(fake->test, fake->shut, 0);
 }
 
+/* It waits for a memory region, as it does for a credit. */
+static void hps_msg_offer__regions_in_use(struct kunit *test)
+{
+	struct fake_link *fake = invited(test);
+	struct hps_link *link = fake->link;
+	struct hps_source *source;
+	LIST_HEAD(used);
+
+	list_splice_init(&link->tx_mrs, &used);
+	source = lend(fake);
+	KUNIT_EXPECT_NULL(test, source->key.mr);
+	KUNIT_EXPECT_EQ(test, fake->nr_sends, 0);
+	KUNIT_EXPECT_EQ(test, link->tx_lent, 1);
+	list_splice(&used, &link->tx_mrs);
+	push(fake);
+	KUNIT_EXPECT_NOT_NULL(test, source->key.mr);
+	KUNIT_EXPECT_EQ(test, fake->nr_sends, 3);
+	fake_sent_all(fake);
+	KUNIT_EXPECT_EQ(test, link->tx_lent, 0);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+}
+
 /* A key for us alone, the bytes, and a message in their place that invalidates the peer's. */
 static void hps_msg_write__posted(struct kunit *test)
 {
@@ -328,11 +350,13 @@ static void hps_msg_write__delivered(struct kunit *test)
 	struct fake_link *fake = invited(test);
 	struct hps_conn *conn = &fake->link->conn;
 	struct hps_source *source = hps_source(fake_lend(fake, LENT));
-	u32 key = source->key.mr->rkey;
+	u32 key;
 
 	source->lent->waited = true;
 	conn->tx_waited = 1;
 	push(fake);
+	KUNIT_ASSERT_NOT_NULL(test, source->key.mr);
+	key = source->key.mr->rkey;
 	fake_sent(fake, IB_WC_SUCCESS);
 	KUNIT_ASSERT_EQ(test, fake->nr_sends, 1);
 	KUNIT_EXPECT_EQ(test, fake->sends[0].opcode, IB_WR_LOCAL_INV);
@@ -829,6 +853,7 @@ static struct kunit_case msg_cases[] = {
 	KUNIT_CASE(hps_msg_pad__no_slot),
 	KUNIT_CASE(hps_msg_shrink__payload),
 	KUNIT_CASE(hps_msg_send__shut),
+	KUNIT_CASE(hps_msg_offer__regions_in_use),
 	KUNIT_CASE(hps_msg_write__posted),
 	KUNIT_CASE(hps_msg_write__delivered),
 	KUNIT_CASE(hps_msg_write__once),

@@ -633,9 +633,9 @@ static void hps_target_show__cannot(struct kunit *test)
 	mock_fail(MOCK_ALLOC, BIT(0));
 	KUNIT_EXPECT_FALSE(test, show(fake));
 	/* The device has no key. */
-	list_splice_init(&link->tx_mrs, &keys);
+	list_splice_init(&link->mrs, &keys);
 	KUNIT_EXPECT_FALSE(test, show(fake));
-	list_splice(&keys, &link->tx_mrs);
+	list_splice(&keys, &link->mrs);
 	link->conn.shut = true;
 	KUNIT_EXPECT_FALSE(test, show(fake));
 	link->conn.shut = false;
