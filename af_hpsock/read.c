@@ -228,22 +228,45 @@ static u32 hps_read_all(struct hps_reads *reads)
 	return done;
 }
 
+/*
+ * Where are the bytes? A connection that was parted from its socket gives back what the peer
+ * takes back, although a reader is still here (hps_fetch_work()): then @buf may be gone, and
+ * what would be read is nobody's. As long as there is a socket, only its readers take a
+ * buffer off the queue, and one of them is here.
+ */
+static bool hps_read_locate(struct hps_reads *reads, const struct hps_buf *buf)
+{
+	struct hps_conn *conn = &reads->link->conn;
+	const struct hps_srcavail *src;
+	bool there;
+
+	spin_lock_bh(&conn->lock);
+	there = conn->sk;
+	if (there) {
+		src = hps_receive_payload(buf);
+		reads->addr = be64_to_cpu(src->addr) + buf->start;
+		reads->rkey = be32_to_cpu(src->rkey);
+	}
+	spin_unlock_bh(&conn->lock);
+	return there;
+}
+
 /**
  * hps_read - hps_transport.read
  * @conn: the connection, not locked
- * @buf: where the bytes were offered, from start on
+ * @buf: where the bytes were offered, from start on; it may be gone if @conn has no socket
  * @sink: where to, no longer than what there is of them
  *
  * Context: process, sleeps; the only reader of the connection.
  * Return: how many bytes have come, perhaps fewer than @sink has room for; -ENOMEM,
- * or -ECONNRESET on a connection that is ending.
+ * or -ECONNRESET on a connection that is ending, or was parted from its socket.
  */
 int hps_read(struct hps_conn *conn, struct hps_buf *buf, struct hps_pages *sink)
 {
-	const struct hps_srcavail *src = hps_receive_payload(buf);
 	struct hps_link *link = hps_link(conn);
 	struct hps_reads *reads;
-	u32 done;
+	bool there;
+	u32 done = 0;
 
 	if (!hps_link_enter(link))
 		return -ECONNRESET;
@@ -254,15 +277,15 @@ int hps_read(struct hps_conn *conn, struct hps_buf *buf, struct hps_pages *sink)
 	}
 	reads->link = link;
 	reads->sink = sink;
-	reads->addr = be64_to_cpu(src->addr) + buf->start;
-	reads->rkey = be32_to_cpu(src->rkey);
 	reads->sges = min_t(u32, HPS_READ_SGES, link->read_sges);
 	reads->sge_max = ib_dma_max_seg_size(link->dev->ibdev);
 	init_completion(&reads->some);
-	done = hps_read_all(reads);
+	there = hps_read_locate(reads, buf);
+	if (there)
+		done = hps_read_all(reads);
 	kfree(reads);
 	hps_link_leave(link);
 	if (done)
 		return done;
-	return READ_ONCE(conn->shut) ? -ECONNRESET : -ENOMEM;
+	return !there || READ_ONCE(conn->shut) ? -ECONNRESET : -ENOMEM;
 }

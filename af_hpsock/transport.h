@@ -44,7 +44,8 @@ struct sock;
  *	the first of it were read. The transport answers
  * @read: get what is remote in @buf, from buf->start on, into @sink. Process context,
  *	without the lock, sleeps. Returns how many bytes came, at least one; or
- *	-ENOMEM; or -ECONNRESET when the connection is ending
+ *	-ENOMEM; or -ECONNRESET when the connection is ending or has no socket any more,
+ *	in which case @buf may be gone
  * @show: let the peer write what comes next in the stream to memory that waits for it. Process
  *	context, socket lock held, may sleep. False if it is not shown, otherwise @withdraw
  *	has to follow
