@@ -40,6 +40,7 @@
 #include <linux/err.h>
 #include <linux/hash.h>
 #include <linux/mm.h>
+#include <linux/mmu_context.h>
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
 #include <linux/sched/mm.h>
@@ -131,6 +132,15 @@ static struct mutex *hps_mm_lock(const struct mm_struct *mm)
 	return &hps_mm_locks[hash_ptr(mm, HPS_MM_BITS)];
 }
 
+/*
+ * May the thread read there, also by its protection keys? Pages that are mapped are got
+ * without GUP, which would ask the same.
+ */
+static bool hps_vma_readable(struct vm_area_struct *vma)
+{
+	return vma->vm_flags & VM_READ && arch_vma_access_permitted(vma, false, false, false);
+}
+
 static enum hps_refusal hps_vma_check(struct vm_area_struct *vma)
 {
 	if (vma->vm_flags & VM_HUGETLB)
@@ -145,6 +155,8 @@ static enum hps_refusal hps_vma_check(struct vm_area_struct *vma)
 		return HPS_PROTECT_UFFD;
 	if (!(vma->vm_flags & VM_WRITE))
 		return HPS_PROTECT_READONLY;
+	if (!hps_vma_readable(vma))
+		return HPS_PROTECT_FAULT;
 	return HPS_PROTECT_OK;
 }
 

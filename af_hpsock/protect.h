@@ -21,7 +21,7 @@ enum hps_refusal {
 	HPS_PROTECT_SELFTEST,	/* it did not work when the module was loaded */
 	HPS_PROTECT_BUDGET,	/* more than the tunable protect_max_kb */
 	HPS_PROTECT_RANGE,	/* no such range of addresses, or it is empty */
-	HPS_PROTECT_FAULT,	/* no memory there */
+	HPS_PROTECT_FAULT,	/* no memory there, or the thread may not read it */
 	HPS_PROTECT_NOMEM,	/* no memory for the hold itself */
 	HPS_PROTECT_KILLED,	/* the caller got a fatal signal meanwhile */
 	HPS_PROTECT_NOTIFIER,	/* the mm has notifiers (KVM, ODP), none can be called */

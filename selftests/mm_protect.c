@@ -971,6 +971,8 @@ TEST_F(protect, refused_ranges)
 	EXPECT_EQ(0, refused(self, p, 4 * PAGE, "readonly"));
 	ASSERT_OK(mprotect(p + PAGE, PAGE, PROT_NONE));
 	EXPECT_EQ(0, refused(self, p, 4 * PAGE, "readonly"));
+	ASSERT_OK(mprotect(p + PAGE, PAGE, PROT_WRITE));
+	EXPECT_EQ(0, refused(self, p, 4 * PAGE, "fault"));
 	ASSERT_OK(munmap(p + PAGE, PAGE));
 	EXPECT_EQ(0, refused(self, p, 4 * PAGE, "fault"));
 	/* Of what was refused nothing is left. */

@@ -423,6 +423,38 @@ TEST_F(lend, memory_gone)
 	EXPECT_TRUE(nothing_held(&self->t));
 }
 
+/*
+ * Memory that the thread's protection keys do not let it read is sent neither as a copy nor
+ * from where it is; what it may not write to but read, is.
+ */
+TEST_F(lend, protection_key)
+{
+	enum { LEN = 256 << 10 };
+	uint8_t *out = hps_memory(LEN);
+	int key = pkey_alloc(0, 0);
+	long before;
+
+	if (key < 0)
+		SKIP(return, "no protection keys here: %s", strerrorname_np(errno));
+	ASSERT_OK(protect(&self->t, self->c));
+	ASSERT_OK(pkey_mprotect(out, LEN, PROT_READ | PROT_WRITE, key));
+	before = hps_stat("tx_lent");
+	ASSERT_TRUE(arrives(self->c, self->s, out, LEN, 0));
+	hps_fill(out, LEN, LEN, 1);
+	ASSERT_OK(pkey_set(key, PKEY_DISABLE_ACCESS));
+	EXPECT_ERRNO(EFAULT, send(self->c, out, LEN, 0));
+	ASSERT_OK(pkey_set(key, PKEY_DISABLE_WRITE));
+	ASSERT_EQ(LEN, send(self->c, out, LEN, 0));
+	ASSERT_OK(pkey_set(key, 0));
+	memset(out, 0xee, LEN);
+	EXPECT_EQ(LEN, hps_pull_at(self->s, LEN, LEN, LEN, 1));
+	if (protects(&self->t)) {
+		EXPECT_TRUE(lent(&self->t, before, 2 * LEN));
+	}
+	ASSERT_OK(pkey_free(key));
+	EXPECT_TRUE(nothing_held(&self->t));
+}
+
 /* The process is gone, by itself or not, before anything is read. */
 TEST_F(lend, process_gone)
 {
