@@ -172,7 +172,6 @@ hps_register_sysctls(struct net *net, const char *path,
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
 
 #define HPS_VM_NEWER		(VM_SHADOW_STACK | VM_DROPPABLE)
-#define hps_get_user_pages	get_user_pages
 #define hps_folio_mapcount	folio_mapcount
 #define hps_try_share		folio_try_share_anon_rmap_pte
 
@@ -203,8 +202,6 @@ static inline void hps_lru_drain(struct folio *folio)
 #else
 
 #define HPS_VM_NEWER		VM_NONE
-#define hps_get_user_pages(addr, nr, flags, pages) \
-	get_user_pages(addr, nr, flags, pages, NULL)
 #define hps_pte_mkwrite			pte_mkwrite
 
 static inline int hps_try_share(struct folio *folio, struct page *page)

@@ -3,8 +3,8 @@
  * The inside of page protection, for its own files alone. The others have protect.h.
  *
  *   protect.c           a hold as a whole: which memory may have one, how much of it, why
- *                       not. It owns the words of the refusals, the budget, the mutexes, and
- *                       whether pages can be protected at all. The rules are there.
+ *                       not. It owns the words of the refusals, the budget, and whether
+ *                       pages can be protected at all. The rules are there.
  *   page_table.c        the page tables that map a hold: what is done to their entries, and to
  *                       the translations that processors have of them. It owns nothing.
  *   page_run.c          the pages of a hold, in runs, and whose references to them are
@@ -39,8 +39,7 @@
  * @protected: they are in the state that protect.c describes
  *
  * The pages are mapped at consecutive addresses by one page table; of a small folio there
- * is one. A run is in a bucket from before its pages are protected until the references
- * are put.
+ * is one. A run is in a bucket as long as it has references.
  */
 struct hps_run {
 	struct hlist_node node;
@@ -53,7 +52,7 @@ struct hps_run {
 
 /**
  * struct hps_bucket - runs of folios that have the same hash
- * @lock: guards the list and what is in the runs; their references are put under it
+ * @lock: guards the list and what is in the runs; their references are got and put under it
  * @runs: of all holds
  */
 struct hps_bucket {
@@ -68,6 +67,7 @@ struct hps_bucket {
  * @nr_pages: how many pages
  * @nr_runs: how many runs there are of them
  * @copied: pages that are copies, being too new to be protected
+ * @absent: some pages were not mapped when it was to be taken
  * @pages: all of them, each referenced
  * @runs: of those that are neither copies nor the zero page, by their addresses
  * @ptes: the entries of the page table at hand, while the hold is taken
@@ -80,6 +80,7 @@ struct hps_hold {
 	unsigned int nr_pages;
 	unsigned int nr_runs;
 	unsigned int copied;
+	bool absent;
 	struct page **pages;
 	struct hps_run *runs;
 	pte_t *ptes;
@@ -128,7 +129,7 @@ static inline bool hps_held_elsewhere(const struct hps_bucket *bucket,
 	hlist_for_each_entry(other, &bucket->runs, node)
 		if (other != run && other->folio == run->folio &&
 		    page >= other->first && page < other->first + other->nr &&
-		    /* Pairs with hps_table_protect_locked(). */
+		    /* Pairs with hps_table_protect(). */
 		    (!protected || smp_load_acquire(&other->protected)))
 			return true;
 	return false;
@@ -138,14 +139,13 @@ static inline bool hps_held_elsewhere(const struct hps_bucket *bucket,
 struct hps_hold *hps_hold_get(unsigned long addr, size_t len, enum hps_refusal *why);
 
 /* page_table.c */
-bool hps_tables_get(struct hps_hold *hold);
-enum hps_refusal hps_tables_protect(const struct hps_hold *hold);
+enum hps_refusal hps_tables_take(struct hps_hold *hold);
 void hps_tables_release(struct hps_hold *hold, bool look, struct hps_released *res);
 
 /* page_run.c */
 void hps_runs_init(void);
-enum hps_refusal hps_runs_make(struct hps_hold *hold);
-void hps_runs_register(struct hps_hold *hold);
+enum hps_refusal hps_page_get(struct hps_hold *hold, unsigned int i, struct page *page);
+enum hps_refusal hps_pages_copy(struct hps_hold *hold);
 enum hps_refusal hps_run_check(const struct hps_run *run);
 void hps_run_put(struct hps_bucket *bucket, struct hps_run *run);
 void hps_put_loose(struct hps_hold *hold);

@@ -5,12 +5,12 @@
  * page can be neither protected nor given back.
  *
  * The runs of all holds are in buckets, by their folio. The lock of a bucket is the innermost
- * of page protection (protect.c has the order). References are got without it and registered
- * after; they are put with it held, together with the run: who counts under it may
- * take one of ours for a stranger's, but never the other way round.
+ * of page protection (protect.c has the order). References are got and put with it held,
+ * together with the run: who counts under it sees both or none.
  *
  * Not every page has a run. The zero page never changes, and one that is too new to be
- * protected is replaced by a copy, which nobody else knows.
+ * protected is replaced by a copy, which nobody else knows. Until it is, who counts takes
+ * its reference for a stranger's, which is as well: it would not be protected either.
  */
 #include <linux/highmem.h>
 
@@ -130,25 +130,14 @@ static bool hps_is_waiting(struct folio *folio)
 }
 
 /*
- * A page that waits on another processor is copied; they are few. A copy keeps the bytes as
- * well. On failure the page itself stays, and will be found to be referenced. Returns
- * whether it was copied.
+ * On another processor, that is.
  */
-static bool hps_copy_waiting(struct hps_hold *hold, unsigned int i, struct folio *folio)
+static bool hps_waits_elsewhere(struct folio *folio)
 {
-	struct page *copy;
-
-	hps_lru_drain(folio);
 	if (!hps_is_waiting(folio))
 		return false;
-	copy = alloc_page(GFP_KERNEL_ACCOUNT);
-	if (!copy)
-		return false;
-	copy_highpage(copy, hold->pages[i]);
-	put_page(hold->pages[i]);
-	hold->pages[i] = copy;
-	hold->copied++;
-	return true;
+	hps_lru_drain(folio);
+	return hps_is_waiting(folio);
 }
 
 /* What is in the range that is not the program's own? */
@@ -162,75 +151,110 @@ static enum hps_refusal hps_page_check(struct page *page, struct folio *folio)
 	return HPS_PROTECT_OK;
 }
 
-/* A page follows those of @run, or of the folio before if that is NULL; returns its run. */
-static struct hps_run *hps_run_add(struct hps_hold *hold, struct hps_run *run, unsigned int i,
-				   struct folio *folio)
+/* The last run, if a page goes on where it ends, or NULL. */
+static struct hps_run *hps_run_before(const struct hps_hold *hold, unsigned int i,
+				      const struct page *page, const struct folio *folio)
 {
-	if (run && run->folio == folio && hold->pages[i] == run->first + run->nr &&
-	    hps_hold_addr(hold, i) & ~PMD_MASK) {
+	struct hps_run *last;
+
+	if (!hold->nr_runs || !(hps_hold_addr(hold, i) & ~PMD_MASK))
+		return NULL;
+	last = &hold->runs[hold->nr_runs - 1];
+	return last->folio == folio && i == last->index + last->nr &&
+	       page == last->first + last->nr ? last : NULL;
+}
+
+/* Get a reference to a page, which is in a run as soon as it can be counted. */
+static void hps_run_get(struct hps_hold *hold, unsigned int i, struct page *page,
+			struct folio *folio)
+{
+	struct hps_bucket *bucket = hps_bucket_of(folio);
+	struct hps_run *run = hps_run_before(hold, i, page, folio);
+
+	spin_lock(&bucket->lock);
+	if (run) {
 		run->nr++;
-		return run;
+	} else {
+		run = &hold->runs[hold->nr_runs++];
+		run->folio = folio;
+		run->first = page;
+		run->index = i;
+		run->nr = 1;
+		run->protected = false;
+		hlist_add_head(&run->node, &bucket->runs);
 	}
-	run = &hold->runs[hold->nr_runs++];
-	run->folio = folio;
-	run->first = hold->pages[i];
-	run->index = i;
-	run->nr = 1;
-	run->protected = false;
-	return run;
+	folio_get(folio);
+	spin_unlock(&bucket->lock);
 }
 
 /**
- * hps_runs_make - part the pages of a hold into runs
- * @hold: has its pages, each referenced
+ * hps_page_get - get a reference to a page for a hold
+ * @hold: has the references to the pages before
+ * @i: the number of the page in it
+ * @page: mapped there
  *
- * Neither the zero page gets into one nor a copy.
+ * Neither the zero page gets into a run, nor one that hps_pages_copy() has to replace.
  *
- * Context: process, may sleep.
- * Return: HPS_PROTECT_OK; or why a page cannot be protected, then there are no runs.
+ * Context: process; the page table is locked.
+ * Return: HPS_PROTECT_OK; or why the page cannot be protected, then it has no reference.
  */
-enum hps_refusal hps_runs_make(struct hps_hold *hold)
+enum hps_refusal hps_page_get(struct hps_hold *hold, unsigned int i, struct page *page)
 {
-	struct hps_run *run = NULL;
+	struct folio *folio = page_folio(page);
 	enum hps_refusal why;
-	unsigned int i;
 
-	hold->nr_runs = 0;
-	hold->copied = 0;
-	for (i = 0; i < hold->nr_pages; i++) {
-		struct folio *folio = page_folio(hold->pages[i]);
-
-		why = hps_page_check(hold->pages[i], folio);
-		if (why) {
-			hold->nr_runs = 0;
-			return why;
-		}
-		if (!folio_test_anon(folio) ||
-		    (hps_is_waiting(folio) && hps_copy_waiting(hold, i, folio)))
-			run = NULL;
-		else
-			run = hps_run_add(hold, run, i, folio);
-	}
+	why = hps_page_check(page, folio);
+	if (why)
+		return why;
+	hold->pages[i] = page;
+	if (!folio_test_anon(folio) || hps_waits_elsewhere(folio))
+		get_page(page);
+	else
+		hps_run_get(hold, i, page, folio);
 	return HPS_PROTECT_OK;
 }
 
-/**
- * hps_runs_register - let the references of a hold be known
- * @hold: has its runs, none of them registered
- *
- * Context: process.
- */
-void hps_runs_register(struct hps_hold *hold)
+/* The next page from @i on that is in no run; @run is told which runs are before it. */
+static unsigned int hps_next_loose(const struct hps_hold *hold, const struct hps_run **run,
+				   unsigned int i)
 {
-	struct hps_run *run;
+	const struct hps_run *end = hold->runs + hold->nr_runs;
 
-	for (run = hold->runs; run < hold->runs + hold->nr_runs; run++) {
-		struct hps_bucket *bucket = hps_bucket_of(run->folio);
+	for (; *run < end && i == (*run)->index; (*run)++)
+		i += (*run)->nr;
+	return i;
+}
 
-		spin_lock(&bucket->lock);
-		hlist_add_head(&run->node, &bucket->runs);
-		spin_unlock(&bucket->lock);
+/**
+ * hps_pages_copy - replace the pages that are too new to be protected
+ * @hold: has references to all its pages
+ *
+ * They wait in lists of other processors, and are few. A copy keeps the bytes as well.
+ *
+ * Context: process, may sleep; mmap_lock may be held.
+ * Return: HPS_PROTECT_OK or HPS_PROTECT_NOMEM.
+ */
+enum hps_refusal hps_pages_copy(struct hps_hold *hold)
+{
+	const struct hps_run *run = hold->runs;
+	unsigned int i = 0;
+	struct page *copy;
+
+	while ((i = hps_next_loose(hold, &run, i)) < hold->nr_pages) {
+		struct page *page = hold->pages[i];
+
+		if (PageAnon(page)) {
+			copy = alloc_page(GFP_KERNEL_ACCOUNT);
+			if (!copy)
+				return HPS_PROTECT_NOMEM;
+			copy_highpage(copy, page);
+			hold->pages[i] = copy;
+			hold->copied++;
+			put_page(page);
+		}
+		i++;
 	}
+	return HPS_PROTECT_OK;
 }
 
 /**
@@ -249,23 +273,19 @@ void hps_run_put(struct hps_bucket *bucket, struct hps_run *run)
 
 /**
  * hps_put_loose - put the references to pages that have no run
- * @hold: still has its runs
+ * @hold: still has its runs; it may lack pages
  *
  * Context: any.
  */
 void hps_put_loose(struct hps_hold *hold)
 {
 	const struct hps_run *run = hold->runs;
-	const struct hps_run *end = run + hold->nr_runs;
 	unsigned int i = 0;
 
-	while (i < hold->nr_pages) {
-		if (run < end && i == run->index) {
-			i += run->nr;
-			run++;
-			continue;
-		}
-		put_page(hold->pages[i++]);
+	while ((i = hps_next_loose(hold, &run, i)) < hold->nr_pages) {
+		if (hold->pages[i])
+			put_page(hold->pages[i]);
+		i++;
 	}
 }
 

@@ -37,9 +37,8 @@
  * on_each_cpu() under a page table lock: the kernel does the same whenever it
  * flushes under that lock, as ptep_clear_flush() in wp_page_copy(). It needs
  * interrupts on here; it would hang only if a processor waited with interrupts
- * off for a lock that we hold. Those are mmap_lock, a mutex of our own and page
- * table locks, none of which is ever taken with interrupts off; no bucket is locked
- * across it.
+ * off for a lock that we hold. Those are mmap_lock and page table locks, neither of
+ * which is ever taken with interrupts off; no bucket is locked across it.
  */
 #include <linux/bitmap.h>
 #include <linux/pagemap.h>
@@ -117,53 +116,22 @@ static bool hps_maps(pte_t pte, const struct page *page)
 	return pte_present(pte) && pte_pfn(pte) == page_to_pfn(page);
 }
 
-/* Take references to those pages of the range that one page table maps now; are they all? */
-static bool hps_table_get(struct hps_hold *hold, unsigned int from, unsigned int to)
-{
-	spinlock_t *ptl;	/* of the page table */
-	bool all = true;
-	pte_t *ptep;
-
-	ptep = hps_table_lock(hold->mm, hps_hold_addr(hold, from), &ptl);
-	for (; from < to; from++) {
-		pte_t pte = ptep ? ptep_get(ptep++) : __pte(0);
-
-		hold->pages[from] = NULL;
-		/* What is special in an ordinary VMA is the zero page. */
-		if (!pte_present(pte) ||
-		    (pte_special(pte) && !is_zero_pfn(pte_pfn(pte)))) {
-			all = false;
-			continue;
-		}
-		hold->pages[from] = pte_page(pte);
-		get_page(hold->pages[from]);
-	}
-	hps_table_unlock(ptl);
-	return all;
-}
-
-/**
- * hps_tables_get - take references to the pages of a hold that are mapped now
- * @hold: whose range consists of VMAs with memory of the program's own
- *
- * hps_hold.pages gets them, and NULL in the place of those that are not.
- *
- * Context: process; mmap_lock is held.
- * Return: whether they are all.
+/*
+ * A page is not mapped. What the program wrote can be brought in, and its memory that it never
+ * touched; a file's page would be refused, and who has the file might never give it. @vma is
+ * where the page before was, or NULL.
  */
-bool hps_tables_get(struct hps_hold *hold)
+static enum hps_refusal hps_absent(struct hps_hold *hold, unsigned int i, pte_t pte,
+				   struct vm_area_struct **vma)
 {
-	unsigned int i, end;
-	bool all = true;
+	unsigned long addr = hps_hold_addr(hold, i);
 
-	for (i = 0; i < hold->nr_pages; i = end) {
-		unsigned long addr = hps_hold_addr(hold, i);
-		unsigned long left = (pmd_addr_end(addr, ULONG_MAX) - addr) >> PAGE_SHIFT;
-
-		end = min_t(unsigned long, hold->nr_pages, i + left);
-		all &= hps_table_get(hold, i, end);
-	}
-	return all;
+	if (!*vma || addr >= (*vma)->vm_end)
+		*vma = find_vma(hold->mm, addr);
+	if (pte_none(pte) && !vma_is_anonymous(*vma))
+		return HPS_PROTECT_FILE;
+	hold->absent = true;
+	return HPS_PROTECT_OK;
 }
 
 static void hps_flush_local(void *unused)
@@ -180,32 +148,26 @@ static pte_t *hps_saved(const struct hps_hold *hold, const struct hps_run *begin
 
 /*
  * Put aside and clear the PTEs of the pages that need it, and remember in @exclusive which of
- * them the program had for itself. Returns how many they are, or -1 if the table is not as
- * it was found; then those after that are none.
+ * them the program had for itself. Returns how many they are; of the others none is put aside.
  */
-static int hps_table_clear(const struct hps_hold *hold, const struct hps_run *begin,
-			   const struct hps_run *end, pte_t *table, unsigned long *exclusive)
+static unsigned int hps_table_clear(const struct hps_hold *hold, const struct hps_run *begin,
+				    const struct hps_run *end, pte_t *table,
+				    unsigned long *exclusive)
 {
-	unsigned int i, at, nr = end[-1].index + end[-1].nr - begin->index;
 	unsigned long addr = hps_run_addr(hold, begin);
 	const struct hps_run *run;
-	int need = 0;
+	unsigned int i, at, need = 0;
 
 	for (run = begin; run < end; run++)
 		for (i = 0; i < run->nr; i++) {
 			struct page *page = run->first + i;
-			pte_t pte;
 
 			at = run->index - begin->index + i;
-			pte = ptep_get(table + at);
 			hold->ptes[at] = __pte(0);
-			if (!hps_maps(pte, page)) {
-				memset(hold->ptes + at, 0, (nr - at) * sizeof(pte));
-				return -1;
-			}
-			if (!pte_write(pte) && hps_protected_elsewhere(run, page))
+			if (!pte_write(ptep_get(table + at)) &&
+			    hps_protected_elsewhere(run, page))
 				continue;
-			/* Once more, for the dirty bit is the processor's. */
+			/* Read once more, for the dirty bit is the processor's. */
 			hold->ptes[at] = ptep_get_and_clear(hold->mm, addr + at * PAGE_SIZE,
 							    table + at);
 			if (PageAnonExclusive(page))
@@ -257,19 +219,18 @@ static void hps_table_set(const struct hps_hold *hold, const struct hps_run *beg
 		}
 }
 
-/* The page table is locked. */
-static enum hps_refusal hps_table_protect_locked(const struct hps_hold *hold,
-						 struct hps_run *begin, struct hps_run *end,
-						 pte_t *table)
+/* Protect the pages of the runs; @table has the entry of the first, and is locked. */
+static enum hps_refusal hps_table_protect(const struct hps_hold *hold, struct hps_run *begin,
+					  struct hps_run *end, pte_t *table)
 {
 	DECLARE_BITMAP(exclusive, PTRS_PER_PTE) = {};
-	int need = hps_table_clear(hold, begin, end, table, exclusive);
-	enum hps_refusal why = need < 0 ? HPS_PROTECT_RACE : HPS_PROTECT_OK;
+	unsigned int need = hps_table_clear(hold, begin, end, table, exclusive);
+	enum hps_refusal why = HPS_PROTECT_OK;
 	struct hps_run *run;
 
-	if (need > 0)
+	if (need)
 		on_each_cpu(hps_flush_local, NULL, 1);
-	for (run = begin; need > 0 && !why && run < end; run++)
+	for (run = begin; need && !why && run < end; run++)
 		why = hps_run_check(run) ?: hps_run_share(hold, begin, run);
 	if (need)
 		hps_table_set(hold, begin, end, table, exclusive, !why);
@@ -279,19 +240,77 @@ static enum hps_refusal hps_table_protect_locked(const struct hps_hold *hold,
 	return why;
 }
 
-/* Protect the pages of the runs, which are those of one page table. mmap_lock is held. */
-static enum hps_refusal hps_table_protect(const struct hps_hold *hold, struct hps_run *begin,
-					  struct hps_run *end)
+/* Get references to those pages of the range that a page table, which is locked, maps now. */
+static enum hps_refusal hps_table_get(struct hps_hold *hold, unsigned int from, unsigned int to,
+				      pte_t *table)
 {
-	enum hps_refusal why = HPS_PROTECT_RACE;
+	struct vm_area_struct *vma = NULL;
+	enum hps_refusal why = HPS_PROTECT_OK;
+
+	for (; !why && from < to; from++) {
+		pte_t pte = table ? ptep_get(table++) : __pte(0);
+
+		/* What is special in an ordinary VMA is the zero page. */
+		if (!pte_present(pte))
+			why = hps_absent(hold, from, pte, &vma);
+		else if (pte_special(pte) && !is_zero_pfn(pte_pfn(pte)))
+			why = HPS_PROTECT_IO;
+		else
+			why = hps_page_get(hold, from, pte_page(pte));
+	}
+	return why;
+}
+
+/*
+ * Get and protect the pages of the range, which are those of one page table; only get them if
+ * it is in vain because some are absent. In between nobody can map others there.
+ */
+static enum hps_refusal hps_table_take(struct hps_hold *hold, unsigned int from, unsigned int to)
+{
+	unsigned int nr = hold->nr_runs;
+	struct hps_run *begin = hold->runs + nr;
+	enum hps_refusal why;
 	spinlock_t *ptl;	/* of the page table */
 	pte_t *table;
 
-	table = hps_table_lock(hold->mm, hps_run_addr(hold, begin), &ptl);
-	if (table)
-		why = hps_table_protect_locked(hold, begin, end, table);
+	table = hps_table_lock(hold->mm, hps_hold_addr(hold, from), &ptl);
+	why = hps_table_get(hold, from, to, table);
+	if (!why && !hold->absent && hold->nr_runs > nr)
+		why = hps_table_protect(hold, begin, hold->runs + hold->nr_runs,
+					table + (begin->index - from));
 	hps_table_unlock(ptl);
 	return why;
+}
+
+/**
+ * hps_tables_take - get references to the pages of a hold, and protect them
+ * @hold: whose range consists of VMAs with memory of the program's own; it has no pages yet
+ *
+ * hps_hold.pages gets those that are mapped now, and NULL in the place of the others.
+ *
+ * Context: process, may sleep; mmap_lock is held.
+ * Return: HPS_PROTECT_OK, or why not: HPS_PROTECT_RACE and hps_hold.absent if some have to be
+ * faulted in. What was got until then has references, and may be protected, until
+ * hps_put_loose() and hps_tables_release().
+ */
+enum hps_refusal hps_tables_take(struct hps_hold *hold)
+{
+	enum hps_refusal why = HPS_PROTECT_OK;
+	unsigned int i, end;
+
+	hold->nr_runs = 0;
+	hold->copied = 0;
+	hold->absent = false;
+	memset(hold->pages, 0, hold->nr_pages * sizeof(*hold->pages));
+	for (i = 0; !why && i < hold->nr_pages; i = end) {
+		unsigned long addr = hps_hold_addr(hold, i);
+		unsigned long left = (pmd_addr_end(addr, ULONG_MAX) - addr) >> PAGE_SHIFT;
+
+		end = min_t(unsigned long, hold->nr_pages, i + left);
+		why = hps_table_take(hold, i, end);
+		cond_resched();
+	}
+	return why ?: hold->absent ? HPS_PROTECT_RACE : HPS_PROTECT_OK;
 }
 
 /* The runs from @run on that are mapped by the same page table. */
@@ -304,26 +323,6 @@ static struct hps_run *hps_table_end(const struct hps_hold *hold, struct hps_run
 	while (run < end && run->index < stop)
 		run++;
 	return run;
-}
-
-/**
- * hps_tables_protect - protect the pages of a hold
- * @hold: has its runs, registered
- *
- * Context: process, may sleep; mmap_lock is held.
- * Return: HPS_PROTECT_OK, or why not. Some are protected then, until hps_tables_release().
- */
-enum hps_refusal hps_tables_protect(const struct hps_hold *hold)
-{
-	struct hps_run *run, *end, *stop = hold->runs + hold->nr_runs;
-	enum hps_refusal why = HPS_PROTECT_OK;
-
-	for (run = hold->runs; !why && run < stop; run = end) {
-		end = hps_table_end(hold, run);
-		why = hps_table_protect(hold, run, end);
-		cond_resched();
-	}
-	return why;
 }
 
 /* May a page of this VMA that is mapped so be writable without a fault that tells of it? */

@@ -13,15 +13,15 @@
  * Whatever would make it exclusive again, as do_wp_page() and do_swap_page(), wants
  * that nobody else refers to it. So it stays so until we let go.
  *
- * To take a hold, under mmap_lock for reading:
- *   1. the mappings are looked at and references taken; GUP faults in what is
- *      absent and splits huge PMDs;
- *   2. the references are registered (page_run.c);
- *   3. a page table at a time, under its lock: the PTEs are cleared, all
- *      processors flushed, the references checked, PageAnonExclusive cleared,
- *      the PTEs set again without the write bit (page_table.c, which has why that is
- *      enough). This is what mm/ksm.c does.
- * Pages that another hold protects already need nothing of the third step.
+ * To take a hold, under mmap_lock for reading, the mappings are looked at, and then,
+ * a page table at a time, under its lock (page_table.c, which has why that is enough):
+ *   1. references are got and registered, both at once (page_run.c);
+ *   2. the PTEs are cleared, all processors flushed, the references checked,
+ *      PageAnonExclusive cleared, the PTEs set again without the write bit. This is
+ *      what mm/ksm.c does.
+ * Pages that another hold protects already need nothing of the second step. If some are
+ * absent, or in a huge PMD, the hold is let go, GUP, without any lock of ours, faults in what
+ * is the program's own and splits the PMDs, and we begin anew.
  *
  * To let go: the last hold of a page makes it exclusive and writable again if
  * it is still there and nobody else refers to it, so that the program's next
@@ -32,17 +32,16 @@
  * says what the others have. How many bytes are held, and whether pages can be
  * protected on this machine, is known here.
  *
- * Locks: hps_mm_lock() of the mm -> mmap_lock (read) -> page table lock -> folio
- * lock (trylock only) -> lock of a bucket. The mutex keeps threads of one mm from
- * taking each other's references, got but not yet registered, for a stranger's.
+ * Locks: mmap_lock (read) -> page table lock -> folio lock (trylock only) -> lock of a
+ * bucket. Of these only mmap_lock, which is the program's own, is held where we may sleep,
+ * and then only for memory: a program whose pages do not come, because somebody else has to
+ * bring them in, holds up itself, as with a copy.
  */
 #include <linux/atomic.h>
 #include <linux/err.h>
-#include <linux/hash.h>
 #include <linux/mm.h>
 #include <linux/mmu_context.h>
 #include <linux/mmu_notifier.h>
-#include <linux/mutex.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -121,16 +120,9 @@ long hps_protect_bytes(void)
 
 #ifdef HPS_PROTECT_WORKS
 
-#define HPS_MM_BITS	6
 #define HPS_ATTEMPTS	4
 
-static struct mutex hps_mm_locks[1 << HPS_MM_BITS];
 static enum hps_refusal hps_protect_state;
-
-static struct mutex *hps_mm_lock(const struct mm_struct *mm)
-{
-	return &hps_mm_locks[hash_ptr(mm, HPS_MM_BITS)];
-}
 
 /*
  * May the thread read there, also by its protection keys? Pages that are mapped are got
@@ -182,35 +174,30 @@ static enum hps_refusal hps_range_check(const struct hps_hold *hold)
 }
 
 /*
- * Take a reference to each page. GUP does it only where it has to fault a page in or
- * to split a huge mapping: it takes longer, and its marking of what was accessed
- * may put pages into lists that hold references.
+ * Have those pages brought in that the last attempt found absent, and huge mappings of them
+ * split: hps_hold.pages still says which, while its other pages have no reference any more.
+ * Only these, for to mark others as accessed may put them into lists that hold references.
+ * That takes as long as it takes, and a fatal signal ends it: no lock of ours is held.
  */
-static enum hps_refusal hps_get_pages(struct hps_hold *hold)
+static enum hps_refusal hps_fault_in(const struct hps_hold *hold)
 {
-	unsigned int i = hps_tables_get(hold) ? hold->nr_pages : 0;
-	unsigned int end;
-	long n = 0;
+	unsigned int i, end;
+	long n;
 
-	for (; i < hold->nr_pages; i += n) {
-		n = 1;
+	for (i = 0; i < hold->nr_pages; i = end) {
+		end = i + 1;
 		if (hold->pages[i])
 			continue;
-		for (end = i + 1; end < hold->nr_pages && !hold->pages[end]; end++)
-			;
-		n = hps_get_user_pages(hps_hold_addr(hold, i), end - i, FOLL_SPLIT_PMD,
-				       hold->pages + i);
+		while (end < hold->nr_pages && !hold->pages[end])
+			end++;
+		n = get_user_pages_unlocked(hps_hold_addr(hold, i), end - i, NULL,
+					    FOLL_SPLIT_PMD);
+		if (fatal_signal_pending(current))
+			return HPS_PROTECT_KILLED;
 		if (n <= 0)
-			break;
+			return n == -ENOMEM ? HPS_PROTECT_NOMEM : HPS_PROTECT_FAULT;
 	}
-	if (i == hold->nr_pages)
-		return HPS_PROTECT_OK;
-	for (i = 0; i < hold->nr_pages; i++)
-		if (hold->pages[i])
-			put_page(hold->pages[i]);
-	if (fatal_signal_pending(current))
-		return HPS_PROTECT_KILLED;
-	return n == -ENOMEM ? HPS_PROTECT_NOMEM : HPS_PROTECT_FAULT;
+	return HPS_PROTECT_RACE;
 }
 
 /* mmap_lock is held. After a refusal, everything is as before. */
@@ -220,17 +207,9 @@ static enum hps_refusal hps_attempt(struct hps_hold *hold)
 	enum hps_refusal why;
 
 	why = hps_range_check(hold);
-	if (!why)
-		why = hps_get_pages(hold);
 	if (why)
 		return why;
-	why = hps_runs_make(hold);
-	if (why) {
-		hps_put_loose(hold);
-		return why;
-	}
-	hps_runs_register(hold);
-	why = hps_tables_protect(hold);
+	why = hps_tables_take(hold) ?: hps_pages_copy(hold);
 	if (!why)
 		return HPS_PROTECT_OK;
 	/* They may have been activated, and wait for that in a list. */
@@ -288,21 +267,17 @@ static long hps_hold_bytes(const struct hps_hold *hold)
 
 static enum hps_refusal hps_hold_take(struct hps_hold *hold)
 {
-	struct mutex *lock = hps_mm_lock(hold->mm);
 	enum hps_refusal why;
 	bool drained = false;
 	int attempt = 0;
 
 	do {
-		if (mutex_lock_killable(lock))
+		if (mmap_read_lock_killable(hold->mm))
 			return HPS_PROTECT_KILLED;
-		if (mmap_read_lock_killable(hold->mm)) {
-			mutex_unlock(lock);
-			return HPS_PROTECT_KILLED;
-		}
 		why = hps_attempt(hold);
 		mmap_read_unlock(hold->mm);
-		mutex_unlock(lock);
+		if (why == HPS_PROTECT_RACE && hold->absent)
+			why = hps_fault_in(hold);
 		if (why == HPS_PROTECT_REFERENCED && drained)
 			break;
 		drained |= why == HPS_PROTECT_REFERENCED;
@@ -443,11 +418,8 @@ struct page **hps_hold_pages(const struct hps_hold *hold, unsigned int *nr)
 void hps_protect_init(void)
 {
 	const char *what = NULL;
-	unsigned int i;
 
 	hps_runs_init();
-	for (i = 0; i < ARRAY_SIZE(hps_mm_locks); i++)
-		mutex_init(&hps_mm_locks[i]);
 	/* The page tables of a guest of Xen are Xen's. */
 	if (boot_cpu_has(X86_FEATURE_XENPV))
 		hps_protect_state = HPS_PROTECT_ARCH;

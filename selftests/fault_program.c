@@ -6,9 +6,12 @@
  */
 #include "hps_test.h"
 
+#include <linux/fuse.h>
 #include <linux/userfaultfd.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #define PAGE 4096
@@ -19,6 +22,8 @@ FIXTURE(program) {
 	struct hps t;
 	int uffd;
 	char *missing;		/* a page that nobody brings in */
+	int fuse;		/* /dev/fuse, or -1 */
+	pthread_t daemon;
 };
 
 FIXTURE_VARIANT(program) {
@@ -34,6 +39,7 @@ FIXTURE_SETUP(program)
 	struct rlimit files = { 4096, 4096 };
 
 	hps_init(&self->t, true, variant->af);
+	self->fuse = -1;
 	self->uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
 	if (self->uffd < 0 && errno == ENOSYS)
 		SKIP(return, "no userfaultfd in this kernel");
@@ -50,6 +56,88 @@ FIXTURE_SETUP(program)
 FIXTURE_TEARDOWN(program)
 {
 	hps_add_device(0);
+}
+
+#define FILE_PATH "/tmp/hps_fuse"
+#define FILE_LEN (256 << 10)
+
+static ssize_t fuse_answer(int fuse, const struct fuse_in_header *in, const void *out, size_t len,
+			   int err)
+{
+	struct fuse_out_header head = { sizeof(head) + len, err, in->unique };
+	struct iovec iov[] = { { &head, sizeof(head) }, { (void *)out, len } };
+
+	return writev(fuse, iov, 2);
+}
+
+/* A file system that is one file. It reads the first page of it, and no other, ever. */
+static void fuse_serve(int fuse, const struct fuse_in_header *in)
+{
+	static const char page[PAGE];
+	const struct fuse_read_in *what = (const void *)(in + 1);
+	struct fuse_init_out init = {
+		.major = FUSE_KERNEL_VERSION, .minor = 31, .max_write = PAGE,
+	};
+	struct fuse_attr_out attr = {
+		.attr_valid = 3600,
+		.attr = { .ino = 1, .size = FILE_LEN, .mode = S_IFREG | 0600, .nlink = 1 },
+	};
+	struct fuse_open_out open = { .open_flags = FOPEN_KEEP_CACHE };
+
+	if (in->opcode == FUSE_INIT)
+		fuse_answer(fuse, in, &init, sizeof(init), 0);
+	else if (in->opcode == FUSE_GETATTR)
+		fuse_answer(fuse, in, &attr, sizeof(attr), 0);
+	else if (in->opcode == FUSE_OPEN)
+		fuse_answer(fuse, in, &open, sizeof(open), 0);
+	else if (in->opcode != FUSE_READ)
+		fuse_answer(fuse, in, NULL, 0, -ENOSYS);
+	else if (!what->offset)
+		fuse_answer(fuse, in, page, PAGE, 0);
+}
+
+static void *fuse_thread(void *arg)
+{
+	uint64_t buf[(FUSE_MIN_READ_BUFFER + PAGE) / 8];
+	int fuse = (intptr_t)arg;
+
+	/* Until the file system is forced away. */
+	while (read(fuse, buf, sizeof(buf)) > 0)
+		fuse_serve(fuse, (void *)buf);
+	return NULL;
+}
+
+/* Mount it; returns a private mapping of the file, whose first page is the program's own. */
+static char *fuse_map(struct _test_data_program *self)
+{
+	int file = open(FILE_PATH, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	char options[100], *map;
+	struct stat st;
+
+	close(file);
+	snprintf(options, sizeof(options), "fd=%d,rootmode=100000,user_id=0,group_id=0",
+		 self->fuse);
+	if (file < 0 || mount("hps", FILE_PATH, "fuse", 0, options) ||
+	    pthread_create(&self->daemon, NULL, fuse_thread, (void *)(intptr_t)self->fuse))
+		return MAP_FAILED;
+	file = open(FILE_PATH, O_RDONLY | O_CLOEXEC);
+	map = mmap(NULL, FILE_LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+	/* The kernel asks for the size. */
+	if (map == MAP_FAILED || fstat(file, &st) || st.st_size != FILE_LEN)
+		return MAP_FAILED;
+	/* And now that it hears that there is no FUSE_FLUSH, also exit() does without. */
+	close(file);
+	map[0] = 1;
+	return map;
+}
+
+/* Who waits for the file gets an error. */
+static void fuse_unmount(struct _test_data_program *self)
+{
+	if (umount2(FILE_PATH, MNT_FORCE | MNT_DETACH))
+		return;
+	pthread_join(self->daemon, NULL);
+	unlink(FILE_PATH);
 }
 
 /*
@@ -83,6 +171,59 @@ TEST_F_TIMEOUT(program, holds_up_nobody, 120 * hps_slow())
 	for (i = 0; i < HELD; i++) {
 		ASSERT_TRUE(hps_done(&call[i]));
 		EXPECT_EQ(0, hps_push(call[i].fd, 10, 10, 1));
+	}
+}
+
+static long pull_call(struct hps_call *call)
+{
+	return hps_pull(call->fd, call->len, call->len, 1);
+}
+
+/*
+ * Three hundred processes send from a file whose pages do not come, so as to have them
+ * protected: some of the program's own are there. Another process sends as well.
+ */
+TEST_F_TIMEOUT(program, file_holds_up_nobody, 120 * hps_slow())
+{
+	struct hps_call out = { .fn = hps_send_call, .len = 1 << 20 }, in = { .fn = pull_call };
+	long refused = hps_stat("lend_refused_file");
+	int c[HELD], s, i;
+	pid_t pid[HELD];
+	bool sent;
+	char *map;
+
+	hps_run("modprobe -q fuse 2>/dev/null");
+	self->fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	if (self->fuse < 0)
+		SKIP(return, "no FUSE in this kernel");
+	map = fuse_map(self);
+	ASSERT_NE(MAP_FAILED, map);
+	for (i = 0; i < HELD; i++) {
+		ASSERT_OK(hps_pair_lending(&self->t, &c[i], &s));
+		ASSERT_OK(hps_set(c[i], SOL_HPSOCK, HPSOCK_ZCOPY, HPSOCK_ZCOPY_PROTECT));
+		pid[i] = hps_fork();
+		if (!pid[i]) {
+			close(self->fuse);
+			_exit(send(c[i], map, FILE_LEN, 0) < 0 && errno != EFAULT);
+		}
+		hps_until_blocked(pid[i]);
+	}
+	ASSERT_OK(hps_pair_lending(&self->t, &out.fd, &in.fd));
+	ASSERT_OK(hps_set(out.fd, SOL_HPSOCK, HPSOCK_ZCOPY, HPSOCK_ZCOPY_PROTECT));
+	in.len = out.len;
+	out.buf = hps_memory(out.len);
+	hps_fill(out.buf, out.len, 0, 1);
+	hps_start(&in);
+	hps_start(&out);
+	sent = hps_done(&out) && hps_done(&in);
+	fuse_unmount(self);
+	ASSERT_TRUE(sent);
+	EXPECT_EQ(1 << 20, out.ret);
+	EXPECT_EQ(1 << 20, in.ret);
+	for (i = 0; i < HELD; i++)
+		EXPECT_EQ(0, hps_reap(pid[i]));
+	if (hps_stat("protect_works") == 1) {
+		EXPECT_EQ(refused + HELD, hps_stat("lend_refused_file"));
 	}
 }
 
