@@ -372,7 +372,7 @@ struct hps_hold *hps_protect(unsigned long addr, size_t len, enum hps_refusal *w
  * space is still there, its mmap_lock is to be had at once and nobody else
  * refers to them. Any task may do it; nobody may use the pages any more.
  *
- * Context: process, may sleep.
+ * Context: process, may sleep; it does not wait for the end of the address space.
  */
 void hps_protect_release(struct hps_hold *hold, struct hps_released *res)
 {
@@ -386,8 +386,9 @@ void hps_protect_release(struct hps_hold *hold, struct hps_released *res)
 	hps_tables_release(hold, look, res);
 	if (look)
 		mmap_read_unlock(mm);
+	/* The task may be gone since: exit_mmap() is not for whoever ends the hold. */
 	if (alive)
-		mmput(mm);
+		mmput_async(mm);
 	mmdrop(mm);
 	hps_uncharge(hps_hold_bytes(hold));
 	kvfree(hold);
