@@ -9,7 +9,10 @@
  * takes it, for a page that is pinned cannot be write-protected). In that state
  * do_wp_page() copies, also for those who ask GUP for write access, and fork()
  * shares the page on. Reclaim and MADV_FREE may unmap it, but neither they nor
- * migration, KSM and khugepaged can free or replace it, because of the reference.
+ * migration and khugepaged can free or replace it, because of the reference. KSM looks at
+ * that only if the PTE is writable or dirty, or the page exclusive. Where the PTE is clean,
+ * as after swapping in, it may map an equal page to the program instead, or make the page one
+ * of its own: neither changes the bytes, and nobody writes to a page of KSM's in its place.
  * Whatever would make it exclusive again, as do_wp_page() and do_swap_page(), wants
  * that nobody else refers to it. So it stays so until we let go.
  *
