@@ -124,7 +124,6 @@ void hps_close(struct sock *sk, long timeout)
 	hps_shutdown_mark(sk, conn, SHUTDOWN_MASK);
 	if (sk->sk_state == TCP_LISTEN)
 		hps_unlisten(sk);
-	hps_retry_cancel(sk);
 	if (conn) {
 		if (hps_close_fin(sk, conn)) {
 			sk_stream_wait_close(sk, timeout);
@@ -133,6 +132,8 @@ void hps_close(struct sock *sk, long timeout)
 			hps_port_close(sk);
 		}
 	}
+	/* Not before: an attempt that ends with its socket plans the next one. */
+	hps_retry_cancel(sk);
 	if (conn) {
 		/* Completions look at SOCK_DEAD. */
 		spin_lock_bh(&conn->lock);
@@ -142,6 +143,9 @@ void hps_close(struct sock *sk, long timeout)
 	} else {
 		sock_orphan(sk);
 	}
+	/* From here on hps_port_close() does it, if the connection goes on. */
+	if (sk->sk_state == TCP_CLOSE)
+		hps_port_release(sk);
 	release_sock(sk);
 	sock_put(sk);
 }

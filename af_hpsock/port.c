@@ -406,14 +406,18 @@ void hps_port_release(struct sock *sk)
  * @sk: the socket, in another state or new
  *
  * As by tcp_set_state(), a port that the program did not ask for is its no more: by the
- * time that the state can be seen others can take it.
+ * time that the state can be seen others can take it. After close() no port is, as by
+ * inet_csk_destroy_sock(): who still has a reference to the socket does not matter.
  *
  * Context: any, hps_conn.lock or the socket lock held.
  */
 void hps_port_close(struct sock *sk)
 {
+	bool asked;
+
 	/* Others of its bits may just change, by setsockopt(). */
-	if (!data_race(sk->sk_userlocks & SOCK_BINDPORT_LOCK))
+	asked = data_race(sk->sk_userlocks & SOCK_BINDPORT_LOCK);
+	if (!asked || sock_flag(sk, SOCK_DEAD))
 		hps_port_release(sk);
 	hps_sock_set_state(sk, TCP_CLOSE);
 }

@@ -139,4 +139,44 @@ TEST_F_TIMEOUT(cm, unlistened_while_requested, 300 * hps_slow())
 	EXPECT_TRUE(hps_works_again(&self->t));
 }
 
+/*
+ * A listener is closed while a request is about to take its place in the backlog: close()
+ * gives the port back, though the request still has the socket. A run tells something only
+ * if the request came too late.
+ */
+TEST_F_TIMEOUT(cm, closed_while_requested, 300 * hps_slow())
+{
+	int runs = hps_env("HPS_RUNS", 3), before[2], now[2], l, c, other, hits = 0;
+	int64_t end = hps_now() + (runs + 10) * hps_deadline();
+	struct hps_addr at;
+
+	/* The last one that listens would wait for the request. */
+	ASSERT_OK(hps_listen(&self->t, 1, &at));
+	ASSERT_EQ(0, hps_run("insmod $HPSOCK_DELAY_KO symbol=hps_queue_reserve us=50000"));
+	other = hps_bound(&self->t, 0, self->t.b);
+	ASSERT_OK(other);
+	at = hps_name(other);
+	close(other);
+	while (hits < runs && hps_now() < end) {
+		l = hps_bound(&self->t, 0, at);
+		ASSERT_OK(l);
+		ASSERT_OK(listen(l, 1));
+		delayed(before);
+		ASSERT_LE(0, before[0]);
+		c = hps_dial_nb(&self->t, at);
+		ASSERT_OK(c);
+		do
+			delayed(now);
+		while (now[0] == before[0] && hps_now() < end);
+		close(l);
+		other = hps_bound(&self->t, 0, at);
+		EXPECT_OK(other);
+		EXPECT_TRUE(hps_wait(c, POLLOUT));
+		hits += hps_error(c) == ECONNREFUSED;
+		close(c);
+		close(other);
+	}
+	EXPECT_EQ(runs, hits);
+}
+
 TEST_HARNESS_MAIN

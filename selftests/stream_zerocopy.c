@@ -223,6 +223,28 @@ TEST_F(zerocopy, reset)
 	EXPECT_TRUE(hps_completed(&self->t, self->c, 0, sends - 1));
 }
 
+/* The port that bind() asked for is free, whatever of the socket is still under way. */
+TEST_F(zerocopy, reset_leaves_port)
+{
+	struct hps_addr at, name;
+	int l = hps_listen(&self->t, 1, &at), c;
+
+	ASSERT_OK(l);
+	c = hps_client(&self->t, 0);
+	name = hps_name(c);
+	close(c);
+	c = hps_bound(&self->t, 0, name);
+	ASSERT_OK(c);
+	ASSERT_OK(hps_connect(c, at));
+	ASSERT_OK(hps_zerocopy(&self->t, c));
+	ASSERT_OK(hps_nonblock(c, true));
+	while (send(c, big, 65536, MSG_ZEROCOPY) > 0)
+		;
+	ASSERT_ERRNO(EAGAIN, send(c, big, 65536, MSG_ZEROCOPY));
+	ASSERT_OK(hps_reset(c));
+	EXPECT_OK(hps_bound(&self->t, 0, name));
+}
+
 /* Closed at once, the memory rewritten by nobody: every byte arrives. */
 TEST_F(zerocopy, close)
 {
