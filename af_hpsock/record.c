@@ -373,7 +373,9 @@ static int hps_record_wait(struct sock *sk, struct hps_record_call *call)
 	int err;
 
 	for (;;) {
-		hps_fetch_turn(sk);
+		err = hps_recv_turn(sk);
+		if (err)
+			return err;
 		if (unlikely(hps_sk(sk)->reading)) {
 			err = hps_wait_clear(sk, &hps_sk(sk)->reading,
 					     &call->timeo);

@@ -352,6 +352,22 @@ int hps_recv_wait(struct sock *sk, struct hps_conn *conn, long *timeo,
 }
 
 /**
+ * hps_recv_turn - as hps_fetch_turn(), for a call that is about one peer
+ * @sk: the socket, locked
+ *
+ * Context: process, may sleep, without the lock.
+ * Return: 0; -EPIPE if the socket was disconnected meanwhile, and may have another peer
+ * now, as from sk_wait_event().
+ */
+int hps_recv_turn(struct sock *sk)
+{
+	int disconnects = sk->sk_disconnects;
+
+	hps_fetch_turn(sk);
+	return disconnects == sk->sk_disconnects ? 0 : -EPIPE;
+}
+
+/**
  * hps_recv - read from a stream
  * @sk: the socket, locked
  * @r: who reads, how much, and where to
@@ -372,7 +388,9 @@ ssize_t hps_recv(struct sock *sk, struct hps_reader *r)
 	if (sk->sk_state == TCP_LISTEN)
 		return -ENOTCONN;
 	for (;;) {
-		hps_fetch_turn(sk);
+		err = hps_recv_turn(sk);
+		if (err)
+			return r->copied ?: err;
 		over = hps_recv_over(sk);
 		/* The queue is looked at after that: nothing follows an end. */
 		smp_rmb();

@@ -76,6 +76,7 @@ int hps_recv_wait(struct sock *sk, struct hps_conn *conn, long *timeo,
 		  u32 seen);
 void hps_recv_drop(struct hps_conn *conn);
 void hps_recv_take(struct hps_conn *conn, struct hps_buf *buf, u32 len);
+int hps_recv_turn(struct sock *sk);
 ssize_t hps_recv(struct sock *sk, struct hps_reader *reader);
 
 #endif /* HPS_RECV_H */

@@ -43,10 +43,12 @@
  * @timeo: jiffies to wait, which this may take from
  *
  * Context: process, may sleep, without the lock.
- * Return: 0, -EAGAIN, -ERESTARTSYS or -EINTR.
+ * Return: 0, -EAGAIN, -ERESTARTSYS or -EINTR; -EPIPE if the socket was disconnected
+ * meanwhile, and may have another peer now, as from sk_wait_event().
  */
 int hps_wait_clear(struct sock *sk, bool *flag, long *timeo)
 {
+	int disconnects = sk->sk_disconnects;
 	long left = *timeo;
 
 	if (!left)
@@ -54,6 +56,8 @@ int hps_wait_clear(struct sock *sk, bool *flag, long *timeo)
 	release_sock(sk);
 	left = hps_wait_event(flag, !READ_ONCE(*flag), left);
 	lock_sock(sk);
+	if (disconnects != sk->sk_disconnects)
+		return -EPIPE;
 	if (left < 0)
 		return sock_intr_errno(*timeo);
 	*timeo = left;
@@ -66,9 +70,8 @@ int hps_wait_clear(struct sock *sk, bool *flag, long *timeo)
  * @conn: its connection
  * @timeo: jiffies to wait, which this may take from
  *
- * Context: process, may sleep, without the lock; @sk may have another connection
- * afterwards.
- * Return: 0, -EAGAIN, -ERESTARTSYS or -EINTR.
+ * Context: process, may sleep, without the lock; @sk may have no connection afterwards.
+ * Return: 0, or as hps_wait_clear().
  */
 int hps_wait_turn(struct sock *sk, struct hps_conn *conn, long *timeo)
 {

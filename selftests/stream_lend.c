@@ -1348,6 +1348,45 @@ TEST_F(lend, wait_reset)
 	EXPECT_TRUE(hps_wait_exactly(self->c, POLLHUP) & POLLHUP);
 }
 
+/*
+ * One send waits for the peer, another for its turn, and the socket gets another peer: that
+ * one gets the bytes of neither.
+ */
+TEST_F(lend, wait_reconnected)
+{
+	char secret[] = "secret";
+	struct hps_call call[2] = {
+		{ .fn = hps_send_call, .fd = self->c, .len = 8 * MIB },
+		{ .fn = hps_send_call, .fd = self->c, .buf = secret, .len = sizeof(secret) },
+	};
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	long before = hps_stat("tx_lent");
+	struct hps_addr at;
+	int l = hps_listen(&self->t, 1, &at), s, i;
+
+	ASSERT_OK(l);
+	ASSERT_OK(waits(&self->t, self->c));
+	ASSERT_OK(fetches_little(&self->t, self->s));
+	call[0].buf = hps_memory(call[0].len);
+	hps_block(&call[0]);
+	ASSERT_TRUE(offered(&self->t, before, 1));
+	hps_block(&call[1]);
+	ASSERT_OK(connect(self->c, &none, sizeof(none)));
+	ASSERT_OK(hps_connect(self->c, at));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	for (i = 0; i < 2; i++)
+		ASSERT_TRUE(hps_done(&call[i]));
+	EXPECT_EQ(-1, call[1].ret);
+	/* Who is woken before there is another connection may still be told why. */
+	if (call[1].err != ECONNRESET) {
+		EXPECT_EQ(EPIPE, call[1].err);
+	}
+	EXPECT_TRUE(hps_quiet(s, POLLIN));
+	ASSERT_EQ(1, send(self->c, "x", 1, 0));
+	EXPECT_EQ(1, recv(s, in, sizeof(in), 0));
+}
+
 TEST_F(lend, off)
 {
 	enum { LEN = 256 << 10 };
