@@ -63,6 +63,17 @@ static void hps_connect_forget(struct sock *sk)
 	sk_wmem_queued_add(sk, -sk->sk_wmem_queued);
 }
 
+/* As hps_conn_report(), of an attempt that failed before there was a connection. */
+static void hps_connect_report(struct sock *sk, int err)
+{
+	hps_stat_inc(hps_net(sock_net(sk)), HPS_STAT_CONNECT_FAILED);
+	WRITE_ONCE(sk->sk_err, -err);
+	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
+	hps_port_close(sk);
+	sk->sk_state_change(sk);
+	sk_error_report(sk);
+}
+
 static void hps_connect_work(struct work_struct *work)
 {
 	struct hps_sock *hsk = container_of(work, struct hps_sock,
@@ -81,10 +92,7 @@ static void hps_connect_work(struct work_struct *work)
 		err = hps_connect_attempt(sk);
 		if (err) {
 			hps_connect_forget(sk);
-			sk->sk_err = -err;
-			hps_port_close(sk);
-			sk->sk_state_change(sk);
-			sk_error_report(sk);
+			hps_connect_report(sk, err);
 		}
 	}
 	release_sock(sk);

@@ -813,9 +813,11 @@ TEST_F_TIMEOUT(fault, device_removed_while_asking, 300 * hps_slow())
 
 TEST_F_TIMEOUT(fault, device_removed_while_connecting, 150 * hps_slow())
 {
+	int l, c[8], i, all = POLLIN | POLLOUT | POLLERR | POLLHUP | POLLRDHUP;
 	struct hps_addr silent = self->t.b, at;
-	int l = hps_listen(&self->t, 0, &at), c[8], i;
+	long failed;
 
+	l = hps_listen(&self->t, 0, &at);
 	ASSERT_OK(l);
 	if (self->t.af == AF_INET)
 		silent.in.sin_addr.s_addr ^= htonl(0x40);
@@ -827,12 +829,15 @@ TEST_F_TIMEOUT(fault, device_removed_while_connecting, 150 * hps_slow())
 		c[i] = hps_dial_nb(&self->t, i % 2 ? at : hps_at(silent, 5000));
 		ASSERT_OK(c[i]);
 	}
+	failed = hps_stat("connect_failed");
 	ASSERT_EQ(0, hps_remove_device(0));
 	for (i = 0; i < 8; i++) {
-		EXPECT_TRUE(hps_wait(c[i], POLLOUT) & POLLERR);
+		ASSERT_EQ(all, hps_wait_exactly(c[i], all));
 		EXPECT_NE(0, hps_error(c[i]));
+		EXPECT_EQ(0, recv(c[i], buf, 1, 0));
 		close(c[i]);
 	}
+	EXPECT_EQ(failed + 8, hps_stat("connect_failed"));
 	ASSERT_EQ(0, hps_add_device(0));
 	EXPECT_TRUE(hps_works_again(&self->t));
 }
