@@ -340,15 +340,15 @@ static void hps_cm_connect_error(struct hps_link *link,
 /*
  * Rejected without words of ours. Either nobody has a service port open; or
  * the connection manager itself could not (a stale connection, no resources),
- * which may pass; so may a reset on iWARP, which is all that is left of our words
- * if the end of the stream overtakes them.
+ * which may pass. If rdma_accept() fails it leaves us no words: that looks as if the
+ * consumer had refused, so that a stranger who did is asked again, too. So is who resets
+ * on iWARP, which is all that is left of our words if the end of the stream overtakes them.
  */
 static u8 hps_cm_foreign_tries(const struct hps_link *link, int status)
 {
 	if (rdma_protocol_iwarp(link->id->device, link->id->port_num))
 		return status == -ECONNREFUSED ? 0 : HPS_TRIES_FEW;
-	return status == IB_CM_REJ_INVALID_SERVICE_ID ||
-	       status == IB_CM_REJ_CONSUMER_DEFINED ? 0 : HPS_TRIES_FEW;
+	return status == IB_CM_REJ_INVALID_SERVICE_ID ? 0 : HPS_TRIES_FEW;
 }
 
 static void hps_cm_rejected(struct hps_link *link, struct rdma_cm_event *event)
@@ -702,6 +702,7 @@ int hps_cm_request(struct rdma_cm_id *id, struct rdma_cm_event *event,
 		err = rdma_accept(id, &param);
 	}
 	if (err) {
+		/* After rdma_accept() it only counts: see hps_cm_foreign_tries(). */
 		hps_cm_reject(id, hn, HPS_REJ_NOMEM);
 		hps_cm_fail(link, err);
 	}
