@@ -4,6 +4,7 @@
  * hps_conn_established() or hps_conn_end(); retry.c says when there is another attempt.
  */
 #include <net/ip.h>
+#include <net/ipv6_stubs.h>
 #include <net/route.h>
 #include <net/tcp_states.h>
 
@@ -159,10 +160,64 @@ static unsigned long hps_connect_time(const struct sock *sk)
 	       min(time, msecs_to_jiffies(hsk->user_timeout)) : time;
 }
 
+static int hps_connect_source4(struct sock *sk, const struct hps_addr *peer,
+			       struct hps_addr *local)
+{
+	struct flowi4 fl4 = {
+		.daddr = peer->ip.s6_addr32[3],
+		.flowi4_oif = sk->sk_bound_dev_if,
+	};
+	struct rtable *rt = ip_route_output_key(sock_net(sk), &fl4);
+
+	if (IS_ERR(rt))
+		return PTR_ERR(rt);
+	ip_rt_put(rt);
+	ipv6_addr_set_v4mapped(fl4.saddr, &local->ip);
+	return 0;
+}
+
+static int hps_connect_source6(struct sock *sk, const struct hps_addr *peer,
+			       struct hps_addr *local)
+{
+	struct flowi6 fl6 = {
+		.daddr = peer->ip,
+		.flowi6_oif = peer->scope ?: sk->sk_bound_dev_if,
+	};
+	struct dst_entry *dst;
+
+	dst = ipv6_stub->ipv6_dst_lookup_flow(sock_net(sk), NULL, &fl6, NULL);
+	if (IS_ERR(dst))
+		return PTR_ERR(dst);
+	dst_release(dst);
+	local->ip = fl6.saddr;
+	if (ipv6_addr_type(&local->ip) & IPV6_ADDR_LINKLOCAL)
+		local->scope = fl6.flowi6_oif;
+	return 0;
+}
+
+/*
+ * Choose our address, unless bind() has: by the question that rdma_cm would ask, which
+ * then is told the answer. As on TCP it can be seen from now on, and stays for all attempts.
+ */
+static int hps_connect_source(struct sock *sk, const struct hps_addr *peer)
+{
+	struct hps_addr local = hps_sk(sk)->local;
+	int err;
+
+	if (!hps_addr_any(&local.ip))
+		return 0;
+	err = ipv6_addr_v4mapped(&peer->ip) ?
+	      hps_connect_source4(sk, peer, &local) :
+	      hps_connect_source6(sk, peer, &local);
+	if (!err)
+		hps_port_rename(sk, &local);
+	return err;
+}
+
 static int hps_connect_start(struct sock *sk, struct sockaddr *uaddr, int len)
 {
 	struct hps_sock *hsk = hps_sk(sk);
-	struct hps_addr peer;
+	struct hps_addr before = hsk->local, peer;
 	int err;
 
 	err = hps_addr_parse(&peer, uaddr, len);
@@ -192,9 +247,14 @@ static int hps_connect_start(struct sock *sk, struct sockaddr *uaddr, int len)
 	    (ipv6_addr_v4mapped(&peer.ip) &&
 	     ipv4_is_loopback(peer.ip.s6_addr32[3])))
 		return -ENETUNREACH;
-	err = hps_port_connect(sk, &peer);
+	err = hps_connect_source(sk, &peer);
 	if (err)
 		return err;
+	err = hps_port_connect(sk, &peer);
+	if (err) {
+		hps_port_rename(sk, &before);
+		return err;
+	}
 	hsk->local.v6 = peer.v6;
 	hps_retry_begin(sk, jiffies + hps_connect_time(sk));
 	sk->sk_err = 0;

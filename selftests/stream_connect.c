@@ -78,6 +78,54 @@ TEST_F(connect, unbound)
 	EXPECT_EQ(100, hps_pull(s, 100, 100, 1));
 }
 
+/* Which address that is does not wait for the peer. */
+TEST_F(connect, name_while_connecting)
+{
+	struct hps_addr at, from, name, any = hps_any(self->t.af, 0);
+	int c = hps_socket(&self->t, SOCK_NONBLOCK), port, probe, i;
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	ASSERT_OK(c);
+	ASSERT_OK(hps_listen_full(&self->t, &at));
+	for (i = 0; i < 2; i++) {
+		if (i)
+			at = hps_silent(&self->t);
+		ASSERT_ERRNO(EINPROGRESS, hps_connect(c, at));
+		name = hps_name(c);
+		probe = socket(self->t.af, SOCK_DGRAM, 0);
+		ASSERT_OK(hps_connect(probe, at));
+		from = hps_name(probe);
+		EXPECT_TRUE(hps_same_host(&from, &name));
+		port = hps_port(&name);
+		EXPECT_TRUE(hps_ephemeral(port));
+		ASSERT_OK(connect(c, &none, sizeof(none)));
+		name = hps_name(c);
+		EXPECT_TRUE(hps_same_host(&any, &name));
+	}
+}
+
+/* No port is left: the socket is as it was before. */
+TEST_F(connect, name_after_failure)
+{
+	struct hps_addr at, before, after;
+	int c = hps_socket(&self->t, 0), l = hps_listen(&self->t, 1, &at), other, port;
+
+	if (hps_kernel() < 603)
+		SKIP(return, "IP_LOCAL_PORT_RANGE came with 6.3");
+	ASSERT_OK(c);
+	ASSERT_OK(l);
+	other = hps_bound(&self->t, 0, hps_any(self->t.af, 0));
+	ASSERT_OK(other);
+	port = hps_port_of(other);
+	ASSERT_OK(hps_set(c, SOL_IP, IP_LOCAL_PORT_RANGE, (uint32_t)port << 16 | port));
+	before = hps_name(c);
+	EXPECT_ERRNO(EADDRNOTAVAIL, hps_connect(c, at));
+	after = hps_name(c);
+	EXPECT_TRUE(hps_same(&before, &after));
+	close(other);
+	EXPECT_OK(hps_connect(c, at));
+}
+
 TEST_F(connect, bound_to_wildcard)
 {
 	struct hps_addr at, from, name;
