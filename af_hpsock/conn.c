@@ -119,6 +119,9 @@ static void hps_conn_release(struct kref *ref)
 	hps_conn_free_list(&conn->txq);
 	hps_conn_free_list(&conn->tx_flight);
 	hps_conn_free_list(&conn->tx_spare);
+	/* The work has read it, and no reader came. */
+	if (conn->fetched)
+		hps_buf_free(conn->fetched);
 	conn->ops->free(conn);
 }
 

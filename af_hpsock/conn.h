@@ -66,6 +66,12 @@ enum hps_urgent {
  * @rx_remote: buffers in @rxq with bytes that are still at the peer
  * @rx_cancel: offers that the peer takes back: the last so many of these, or all, if
  *	fewer are left unread
+ * @fetching: somebody reads at the peer what @rxq has, without the socket's lock, and no
+ *	other may take anything from there. Written under that lock
+ * @fetched: what the work of fetch.c has read, and whoever has the socket's lock next is to
+ *	put in @rxq, which ends @fetching; or NULL. Charged
+ * @fetched_from: of @fetched: the buffer of @rxq that it comes from
+ * @fetched_len: of @fetched: bytes, or why there are none, negative errno
  * @rx_framing: where in a record the next byte is that comes in
  * @rx_record: where in a record the next byte is that will be read; the readers'
  * @rx_records: ends of records in @rxq that a program will have
@@ -180,6 +186,10 @@ struct hps_conn {
 	u64 rx_read;
 	u32 rx_remote;
 	u32 rx_cancel;
+	bool fetching;
+	struct hps_buf *fetched;
+	struct hps_buf *fetched_from;
+	int fetched_len;
 	struct hps_framing rx_framing;
 	struct hps_framing rx_record;
 	atomic_t rx_records;

@@ -10,7 +10,10 @@
  * fetched into the queue without a reader, as far as SO_RCVBUF goes.
  *
  * That takes as long as the transport takes, so the socket's lock is let go
- * meanwhile. hps_sock.fetching keeps other readers away from the queue.
+ * meanwhile. hps_conn.fetching keeps other readers away from the queue. When the bytes
+ * have come a reader waits for the lock. The work does not, for a program may have taken
+ * it and keep it (hps_sock_own()): it leaves them in hps_conn.fetched, and who has the
+ * lock next and wants to read, or the work when it comes again, puts them in the queue.
  */
 #include <linux/mm.h>
 #include <linux/wait_bit.h>
@@ -29,24 +32,26 @@
 /* How long an offer waits for a reader before it is fetched without one. */
 #define HPS_FETCH_PATIENCE	msecs_to_jiffies(200)
 
-/**
- * hps_fetch_turn - wait until nobody else fetches
- * @sk: the socket, locked
- *
- * A read of the peer's memory depends on no program and ends soon. So calls that must
- * not block wait here, too, instead of failing with EAGAIN.
- *
- * Context: process, may sleep, without the lock.
- */
-void hps_fetch_turn(struct sock *sk)
+/* May who has the socket's lock come to the queue? A snapshot for who has not. */
+static bool hps_fetch_free(const struct hps_conn *conn)
 {
-	struct hps_sock *hsk = hps_sk(sk);
+	return !READ_ONCE(conn->fetching) || READ_ONCE(conn->fetched);
+}
 
-	while (unlikely(hsk->fetching)) {
-		release_sock(sk);
-		wait_var_event(&hsk->fetching, !READ_ONCE(hsk->fetching));
-		lock_sock(sk);
-	}
+/* The socket is locked, as it was when this began. */
+static void hps_fetch_end(struct hps_conn *conn)
+{
+	WRITE_ONCE(conn->fetching, false);
+	hps_wake(&conn->fetching);
+}
+
+/* As hps_transport.read, and unlocks the socket; hps_fetch_end() has to follow. */
+static int hps_fetch_unlock(struct sock *sk, struct hps_conn *conn,
+			    struct hps_buf *buf, struct hps_pages *sink)
+{
+	WRITE_ONCE(conn->fetching, true);
+	release_sock(sk);
+	return conn->ops->read(conn, buf, sink);
 }
 
 /* As hps_transport.read, with the socket unlocked meanwhile. */
@@ -54,16 +59,12 @@ static int hps_fetch_read(struct sock *sk, struct hps_conn *conn,
 			  struct hps_buf *buf, struct hps_reader *r,
 			  struct hps_pages *sink)
 {
-	struct hps_sock *hsk = hps_sk(sk);
 	int n;
 
 	hps_conn_get(conn);
-	WRITE_ONCE(hsk->fetching, true);
-	release_sock(sk);
-	n = conn->ops->read(conn, buf, sink);
+	n = hps_fetch_unlock(sk, conn, buf, sink);
 	lock_sock(sk);
-	WRITE_ONCE(hsk->fetching, false);
-	hps_wake(&hsk->fetching);
+	hps_fetch_end(conn);
 	if (hps_sk_conn(sk) != conn) {
 		r->parted = true;
 		n = -ECONNRESET;
@@ -105,7 +106,7 @@ static void hps_fetch_pages(struct hps_pages *sink, void *data, u32 len)
 		sink->pages[i] = virt_to_page(data + i * PAGE_SIZE);
 }
 
-/* Memory of our own, charged; or NULL. */
+/* Memory of our own, charged; or NULL. hps_fetch_consumed() gives it back. */
 static struct hps_buf *hps_fetch_buf(struct sock *sk, u32 size)
 {
 	struct hps_buf *local;
@@ -113,24 +114,52 @@ static struct hps_buf *hps_fetch_buf(struct sock *sk, u32 size)
 	if (!hps_sock_charge(sk, size, SK_MEM_RECV))
 		return NULL;
 	local = hps_buf_local(size);
-	if (!local)
+	if (!local) {
 		sk_mem_uncharge(sk, size);
+		return NULL;
+	}
+	local->fetched = true;
+	hps_sk(sk)->rx_charged += size;
 	return local;
 }
 
-/* What came is in the queue, in front of what it was fetched from. */
+/* The first bytes of an offer are to go to a buffer: which, and its pages; or NULL. */
+static struct hps_buf *hps_fetch_room(struct sock *sk, const struct hps_buf *buf,
+				      struct hps_pages *sink)
+{
+	u32 size = min_t(u32, buf->end - buf->start, HPS_FETCH_BYTES);
+	struct hps_buf *local = hps_fetch_buf(sk, size);
+
+	if (local)
+		hps_fetch_pages(sink, local->data, size);
+	return local;
+}
+
+/* What came is in the queue, in front of what it was fetched from; locked. */
 static void hps_fetch_insert(struct hps_conn *conn, struct hps_buf *local,
 			     struct hps_buf *buf, u32 len)
 {
+	lockdep_assert_held(&conn->lock);
 	local->end = len;
 	local->stamp = READ_ONCE(buf->stamp);
-	local->fetched = true;
-	spin_lock_bh(&conn->lock);
 	list_add_tail(&local->list, &buf->list);
 	/* It was read, but hps_conn_lose() has taken it off the count meanwhile. */
 	if (buf->remote && conn->rx_lost)
 		atomic_add(len, &conn->rx_avail);
 	hps_recv_take(conn, buf, len);
+}
+
+/* @n bytes of @buf have come to @local, or a negative errno; the socket is locked. */
+static void hps_fetch_came(struct hps_conn *conn, struct hps_buf *local,
+			   struct hps_buf *buf, int n)
+{
+	spin_lock_bh(&conn->lock);
+	if (n < 0) {
+		hps_fetch_consumed(conn, local);
+	} else {
+		hps_stat_add(conn->hn, HPS_STAT_RX_FETCHED, n);
+		hps_fetch_insert(conn, local, buf, n);
+	}
 	spin_unlock_bh(&conn->lock);
 }
 
@@ -138,26 +167,58 @@ static void hps_fetch_insert(struct hps_conn *conn, struct hps_buf *local,
 static int hps_fetch_local(struct sock *sk, struct hps_conn *conn,
 			   struct hps_buf *buf, struct hps_reader *r)
 {
-	u32 size = min_t(u32, buf->end - buf->start, HPS_FETCH_BYTES);
 	struct page *pages[HPS_FETCH_BYTES / PAGE_SIZE + 1];
 	struct hps_pages sink = { .pages = pages };
-	struct hps_buf *local;
+	struct hps_buf *local = hps_fetch_room(sk, buf, &sink);
 	int n;
 
-	local = hps_fetch_buf(sk, size);
 	if (!local)
 		return -ENOMEM;
-	hps_fetch_pages(&sink, local->data, size);
 	n = hps_fetch_read(sk, conn, buf, r, &sink);
-	if (n < 0) {
-		sk_mem_uncharge(sk, size);
+	/* Who parted them has taken all that it had from the socket's accounts. */
+	if (r->parted)
 		hps_buf_free(local);
-		return n;
+	else
+		hps_fetch_came(conn, local, buf, n);
+	return min(n, 0);
+}
+
+/* Put what the work has left in its place; locked. Returns true if nobody fetches then. */
+static bool hps_fetch_settle(struct hps_conn *conn)
+{
+	/* Pairs with hps_fetch_leave(). */
+	struct hps_buf *local = smp_load_acquire(&conn->fetched);
+
+	if (unlikely(local)) {
+		conn->fetched = NULL;
+		hps_fetch_came(conn, local, conn->fetched_from, conn->fetched_len);
+		hps_fetch_end(conn);
 	}
-	hps_sk(sk)->rx_charged += size;
-	hps_stat_add(conn->hn, HPS_STAT_RX_FETCHED, n);
-	hps_fetch_insert(conn, local, buf, n);
-	return 0;
+	return likely(!conn->fetching);
+}
+
+/**
+ * hps_fetch_turn - wait until nobody else fetches
+ * @sk: the socket, locked
+ *
+ * A read of the peer's memory depends on no program and ends soon. So calls that must
+ * not block wait here, too, instead of failing with EAGAIN.
+ *
+ * Context: process, may sleep, without the lock; @sk may have another connection
+ * afterwards.
+ */
+void hps_fetch_turn(struct sock *sk)
+{
+	struct hps_conn *conn = hps_sk_conn(sk);
+
+	while (conn && !hps_fetch_settle(conn)) {
+		hps_conn_get(conn);
+		release_sock(sk);
+		wait_var_event(&conn->fetching, hps_fetch_free(conn));
+		lock_sock(sk);
+		hps_conn_put(conn);
+		conn = hps_sk_conn(sk);
+	}
 }
 
 /*
@@ -284,9 +345,10 @@ int hps_fetch_aside(struct sock *sk, struct hps_conn *conn)
 	local = hps_fetch_buf(sk, size);
 	if (!local)
 		return -ENOMEM;
-	hps_sk(sk)->rx_charged += size;
 	memcpy(local->data, buf->data + buf->start, size);
+	spin_lock_bh(&conn->lock);
 	hps_fetch_insert(conn, local, buf, size);
+	spin_unlock_bh(&conn->lock);
 	return 0;
 }
 
@@ -320,24 +382,62 @@ static struct hps_buf *hps_fetch_oldest(struct sock *sk, struct hps_conn *conn,
 	return found;
 }
 
-/* Returns when to come again, jiffies, or -1. The socket is locked. */
+/* As hps_fetch_oldest(). The socket is locked. */
+static struct hps_buf *hps_fetch_look(struct sock *sk, struct hps_conn *conn,
+				      long *wait)
+{
+	*wait = -1;
+	if (hps_sk_conn(sk) != conn)
+		return NULL;
+	/* Who reads may have to wait for the lock when he has, and this must not. */
+	*wait = HPS_FETCH_PATIENCE / 8;
+	if (!hps_fetch_settle(conn))
+		return NULL;
+	hps_fetch_cancelled(conn);
+	return hps_fetch_oldest(sk, conn, wait);
+}
+
+/*
+ * As hps_fetch_local(), but it unlocks the socket and leaves what came to who has the lock
+ * next, which may be a program for as long as it likes.
+ */
+static int hps_fetch_leave(struct sock *sk, struct hps_conn *conn,
+			   struct hps_buf *buf)
+{
+	struct page *pages[HPS_FETCH_BYTES / PAGE_SIZE + 1];
+	struct hps_pages sink = { .pages = pages };
+	struct hps_buf *local = hps_fetch_room(sk, buf, &sink);
+	int n;
+
+	if (!local) {
+		release_sock(sk);
+		return -ENOMEM;
+	}
+	conn->fetched_from = buf;
+	n = hps_fetch_unlock(sk, conn, buf, &sink);
+	conn->fetched_len = n;
+	/* Pairs with hps_fetch_settle(). */
+	smp_store_release(&conn->fetched, local);
+	hps_wake(&conn->fetching);
+	return n;
+}
+
+/* Returns when to come again, jiffies, or -1. */
 static long hps_fetch_collect(struct sock *sk, struct hps_conn *conn)
 {
-	struct hps_reader nobody = {};
 	struct hps_buf *buf;
 	long wait;
+	int n = 0;
 
-	for (;;) {
-		hps_fetch_turn(sk);
-		if (hps_sk_conn(sk) != conn)
-			return -1;
-		hps_fetch_cancelled(conn);
-		buf = hps_fetch_oldest(sk, conn, &wait);
-		if (!buf)
+	while (hps_sock_own(sk, HPS_LATER_COLLECT)) {
+		buf = hps_fetch_look(sk, conn, &wait);
+		if (!buf || n < 0) {
+			release_sock(sk);
 			return wait;
-		if (hps_fetch_local(sk, conn, buf, &nobody))
-			return READ_ONCE(conn->shut) ? -1 : HPS_FETCH_PATIENCE;
+		}
+		n = hps_fetch_leave(sk, conn, buf);
 	}
+	return HPS_FETCH_PATIENCE;
 }
 
 static void hps_fetch_arm(struct hps_conn *conn, long wait)
@@ -353,12 +453,10 @@ static void hps_fetch_work(struct work_struct *work)
 	long wait = HPS_FETCH_PATIENCE;
 	struct sock *sk = hps_conn_sock(conn);
 
-	if (sk && hps_sock_own(sk, HPS_LATER_COLLECT)) {
+	if (sk) {
 		wait = hps_fetch_collect(sk, conn);
-		release_sock(sk);
-	}
-	if (sk)
 		sock_put(sk);
+	}
 	spin_lock_bh(&conn->lock);
 	/* Without a socket there is no reader. */
 	if (conn->rx_cancel && !conn->sk && !conn->shut)

@@ -84,7 +84,6 @@ struct hps_accept_queue {
  * @inq: TCP_INQ
  * @spin_missed: reads in a row that SO_BUSY_POLL did nothing for; a hint, by
  *	whoever reads
- * @fetching: a reader has let go of the socket lock, and no other may read
  * @reading: one is in the middle of a record, and no other may read
  * @split: HPSOCK_SPLIT
  * @bind_no_port: IP_BIND_ADDRESS_NO_PORT
@@ -121,7 +120,6 @@ struct hps_sock {
 	u16 user_mss;
 	bool inq;
 	u8 spin_missed;
-	bool fetching;
 	bool reading;
 	bool split;
 	bool bind_no_port;

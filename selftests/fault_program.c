@@ -17,6 +17,11 @@
 #define PAGE 4096
 /* More than a workqueue runs at a time */
 #define HELD 300
+/* So many are held at a time, each while it fetches what it was lent */
+#define BATCH 30
+#define LENT (1 << 20)
+
+static uint8_t back[65536];
 
 FIXTURE(program) {
 	struct hps t;
@@ -24,6 +29,7 @@ FIXTURE(program) {
 	char *missing;		/* a page that nobody brings in */
 	int fuse;		/* /dev/fuse, or -1 */
 	pthread_t daemon;
+	uint8_t *lent;		/* LENT bytes of stream 1 */
 };
 
 FIXTURE_VARIANT(program) {
@@ -50,11 +56,14 @@ FIXTURE_SETUP(program)
 	reg.range.len = PAGE;
 	ASSERT_OK(ioctl(self->uffd, UFFDIO_REGISTER, &reg));
 	ASSERT_OK(setrlimit(RLIMIT_NOFILE, &files));
+	self->lent = hps_memory(LENT);
+	hps_fill(self->lent, LENT, 0, 1);
 	ASSERT_EQ(0, hps_add_device(0));
 }
 
 FIXTURE_TEARDOWN(program)
 {
+	hps_delay_no_packets();
 	hps_add_device(0);
 }
 
@@ -140,6 +149,35 @@ static void fuse_unmount(struct _test_data_program *self)
 	unlink(FILE_PATH);
 }
 
+/* @to fetches all that @from lends, though nobody reads. */
+static int lending_pair(const struct hps *t, int *from, int *to)
+{
+	return hps_pair(t, from, to) || hps_zerocopy(t, *from) ||
+	       hps_set(*to, SOL_SOCKET, SO_RCVBUFFORCE, LENT) ? -1 : 0;
+}
+
+/* Others lend what nobody reads and what is fetched all the same, close, lose their device. */
+static bool others_go_on(const struct hps *t, const uint8_t *lent)
+{
+	int c, s;
+
+	return !lending_pair(t, &c, &s) && send(c, lent, LENT, MSG_ZEROCOPY) == LENT &&
+	       hps_until_outq(c, 0) && hps_pull(s, LENT, LENT, 1) == LENT &&
+	       !close(c) && hps_pull(s, 1, 1, 1) == 0 && !hps_remove_device(0);
+}
+
+/* Lend to each peer of a few, and wait until it is being fetched, though nobody reads. */
+static bool fetched(const int *from, int nr, const uint8_t *lent)
+{
+	long before = hps_stat("rx_fetched");
+	int i;
+
+	for (i = 0; i < nr; i++)
+		if (send(from[i], lent, LENT, MSG_ZEROCOPY) != LENT)
+			return false;
+	return hps_until_stat("rx_fetched", before + (nr << 16));
+}
+
 /*
  * Three hundred sockets are held, and each has a peer that has run dry: what would
  * let it have more waits for the lock. Others connect, close, and lose their device.
@@ -160,12 +198,7 @@ TEST_F_TIMEOUT(program, holds_up_nobody, 120 * hps_slow())
 		while (hps_push(c, 65536, 65536, 1) == 65536)
 			;
 	}
-	ASSERT_OK(hps_pair(&self->t, &c, &s));
-	EXPECT_EQ(5000, hps_push(c, 5000, 5000, 1));
-	EXPECT_EQ(5000, hps_pull(s, 5000, 5000, 1));
-	close(c);
-	EXPECT_EQ(0, hps_pull(s, 1, 1, 1));
-	ASSERT_EQ(0, hps_remove_device(0));
+	ASSERT_TRUE(others_go_on(&self->t, self->lent));
 	/* They get their page now; whether it still went anywhere is not known to them. */
 	close(self->uffd);
 	for (i = 0; i < HELD; i++) {
@@ -225,6 +258,122 @@ TEST_F_TIMEOUT(program, file_holds_up_nobody, 120 * hps_slow())
 	if (hps_stat("protect_works") == 1) {
 		EXPECT_EQ(refused + HELD, hps_stat("lend_refused_file"));
 	}
+}
+
+/*
+ * The same with sockets that are held while they fetch: the lock is free while the device
+ * reads, which takes a while when the peer is far away.
+ */
+TEST_F_TIMEOUT(program, fetch_holds_up_nobody, 120 * hps_slow())
+{
+	static struct hps_call call[HELD];
+	static int from[HELD];
+	int i, j;
+
+	for (i = 0; i < HELD; i++) {
+		call[i] = (struct hps_call){
+			.fn = hps_send_call, .buf = self->missing, .len = 1000,
+		};
+		ASSERT_OK(lending_pair(&self->t, &from[i], &call[i].fd));
+	}
+	ASSERT_TRUE(hps_delay_packets());
+	for (i = 0; i < HELD; i += BATCH) {
+		ASSERT_TRUE(fetched(from + i, BATCH, self->lent));
+		for (j = i; j < i + BATCH; j++)
+			hps_block(&call[j]);
+	}
+	hps_delay_no_packets();
+	ASSERT_TRUE(others_go_on(&self->t, self->lent));
+	close(self->uffd);
+	for (i = 0; i < HELD; i++)
+		ASSERT_TRUE(hps_done(&call[i]));
+}
+
+/* A send that was held while its socket fetched, and what came meanwhile. */
+static bool held(struct hps_call *call, const struct hps *t, int *from, const char *missing,
+		 const uint8_t *lent)
+{
+	*call = (struct hps_call){
+		.fn = hps_send_call, .buf = (void *)missing, .len = 1000,
+	};
+	if (lending_pair(t, from, &call->fd) || !hps_delay_packets() || !fetched(from, 1, lent))
+		return false;
+	hps_block(call);
+	hps_delay_no_packets();
+	return hps_settle();
+}
+
+/* What was fetched while the lock was taken is read when it is free, in its place. */
+TEST_F(program, fetched_when_held)
+{
+	struct hps_call call, pull = { .fn = hps_recv_call, .buf = hps_memory(1000), .len = 1000 };
+	int c;
+
+	ASSERT_TRUE(held(&call, &self->t, &c, self->missing, self->lent));
+	pull.fd = call.fd;
+	hps_block(&pull);
+	close(self->uffd);
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(1000, call.ret);
+	ASSERT_TRUE(hps_done(&pull));
+	ASSERT_EQ(1000, pull.ret);
+	EXPECT_EQ(1000, hps_check(pull.buf, 1000, 0, 1));
+	EXPECT_EQ(LENT - 1000, hps_pull_at(call.fd, 1000, LENT - 1000, 65536, 1));
+	EXPECT_TRUE(hps_until_outq(c, 0));
+}
+
+/* The same if nobody reads, and only the sender's end shows that all was fetched. */
+TEST_F(program, fetched_after_held)
+{
+	struct hps_call call;
+	int c;
+
+	ASSERT_TRUE(held(&call, &self->t, &c, self->missing, self->lent));
+	close(self->uffd);
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_TRUE(hps_until_outq(c, 0));
+	EXPECT_EQ(LENT, hps_pull(call.fd, LENT, LENT, 1));
+}
+
+/* The connection ends meanwhile: what was fetched is read, then its end. */
+TEST_F(program, end_under_fetch)
+{
+	struct hps_call call;
+	uint64_t got = 0;
+	ssize_t n;
+	int c;
+
+	ASSERT_TRUE(held(&call, &self->t, &c, self->missing, self->lent));
+	EXPECT_OK(hps_reset(c));
+	ASSERT_TRUE(hps_settle());
+	close(self->uffd);
+	ASSERT_TRUE(hps_done(&call));
+	while ((n = recv(call.fd, back, sizeof(back), 0)) > 0) {
+		EXPECT_EQ(n, hps_check(back, n, got, 1));
+		got += n;
+	}
+	EXPECT_LE(65536, got);
+}
+
+/* The program disconnects meanwhile, and has another connection with the same socket. */
+TEST_F(program, reconnect_under_fetch)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	struct hps_call call;
+	struct hps_addr at;
+	int c, l, s;
+
+	ASSERT_TRUE(held(&call, &self->t, &c, self->missing, self->lent));
+	l = hps_listen(&self->t, 1, &at);
+	ASSERT_OK(l);
+	close(self->uffd);
+	ASSERT_OK(connect(call.fd, &none, sizeof(none)));
+	ASSERT_TRUE(hps_done(&call));
+	ASSERT_OK(hps_connect(call.fd, at));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	EXPECT_EQ(5000, hps_push(s, 5000, 5000, 1));
+	EXPECT_EQ(5000, hps_pull(call.fd, 5000, 5000, 1));
 }
 
 /* A connection ends while a writer is still copying: its bytes are not kept for nobody. */

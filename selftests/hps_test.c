@@ -1228,6 +1228,19 @@ int hps_remove_device(int end)
 	return hps_run("rdma link delete %s%d", hps_dev(), end);
 }
 
+/* As if the peer were far away. Each network device gets it, or none. */
+bool hps_delay_packets(void)
+{
+	return !hps_run("for d in $(ls /sys/class/net | grep -vx lo); do "
+			"tc qdisc replace dev $d root netem delay 50ms limit 100000 || exit; done");
+}
+
+void hps_delay_no_packets(void)
+{
+	hps_run("for d in $(ls /sys/class/net | grep -vx lo); do "
+		"tc qdisc del dev $d root 2>/dev/null; done");
+}
+
 /* Unless it is there. */
 int hps_add_device(int end)
 {

@@ -495,18 +495,6 @@ static bool at_rest(const struct hps *t, int fd, unsigned int messages)
 	return false;
 }
 
-/* Each device gets it, or none. */
-static bool delay_packets(void)
-{
-	return !hps_run("for d in $(ls /sys/class/net | grep -vx lo); do "
-			"tc qdisc replace dev $d root netem delay 50ms limit 100000 || exit; done");
-}
-
-static void delay_no_packets(void)
-{
-	hps_run("for d in $(ls /sys/class/net | grep -vx lo); do tc qdisc del dev $d root; done");
-}
-
 /* With TCP_NODELAY nothing waits for a host that is far away, whatever was sent before. */
 TEST_F(io, far_away)
 {
@@ -526,8 +514,8 @@ TEST_F(io, far_away)
 	ASSERT_OK(hps_set(self->c, SOL_TCP, TCP_NODELAY, 1));
 	for (i = 0; i < 8; i++)
 		ASSERT_TRUE(hps_burst(self->c, self->s));
-	if (!delay_packets()) {
-		delay_no_packets();
+	if (!hps_delay_packets()) {
+		hps_delay_no_packets();
 		SKIP(return, "this kernel has no netem");
 	}
 	/* One that is late may only have waited for a processor. */
@@ -552,7 +540,7 @@ TEST_F(io, far_away)
 	}
 	if (self->t.rdma)
 		EXPECT_LT(lent, hps_stat("tx_lent"));
-	delay_no_packets();
+	hps_delay_no_packets();
 }
 
 /* Nobody waits for ever for what was sent with MSG_MORE. */
