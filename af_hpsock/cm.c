@@ -24,6 +24,8 @@
  */
 #include <linux/cred.h>
 #include <linux/in.h>
+#include <linux/kthread.h>
+#include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <rdma/ib_cm.h>
 #include <net/ip.h>
@@ -244,19 +246,77 @@ static void hps_cm_route_resolved(struct hps_link *link,
 	queue_work(hps_connect_wq, &link->attempt);
 }
 
-/* Returns 0 or a negative errno. */
-static int hps_cm_start(struct hps_link *link)
+/* Send the request. Returns 0 or a negative errno. */
+static int hps_cm_ask(struct hps_link *link)
 {
 	struct rdma_conn_param param;
 	struct hps_hello hello;
-	int err;
 
-	err = hps_rdma_setup(link, link->id);
-	if (err)
-		return err;
 	hps_cm_fill_hello(link, &hello);
 	hps_cm_param(&param, &hello, &link->id->device->attrs);
 	return rdma_connect(link->id, &param);
+}
+
+static int hps_cm_asker(void *arg)
+{
+	struct hps_link *link = arg;
+	int err;
+
+	allow_kernel_signal(SIGKILL);
+	/* A signal that came before was lost. */
+	if (READ_ONCE(link->conn.shut))
+		return 0;
+	err = hps_cm_ask(link);
+	if (err)
+		hps_cm_fail_connect(link, err);
+	return 0;
+}
+
+/*
+ * As hps_cm_ask(), by a thread: Soft-iWARP sleeps until TCP is connected, with the handler
+ * mutex, and knows nothing of our deadline. No workqueue has room for all who may do that,
+ * and a thread can be made to give up. Returns 0 or a negative errno.
+ */
+static int hps_cm_ask_apart(struct hps_link *link)
+{
+	struct task_struct *asker = kthread_create(hps_cm_asker, link, "hpsock_ask");
+
+	if (IS_ERR(asker))
+		return PTR_ERR(asker);
+	link->asker = get_task_struct(asker);
+	wake_up_process(asker);
+	return 0;
+}
+
+/**
+ * hps_cm_stop - the attempt to connect, if there is one, gives up
+ * @link: shut, so that no attempt begins any more
+ *
+ * Context: process, sleeps.
+ */
+void hps_cm_stop(struct hps_link *link)
+{
+	cancel_work_sync(&link->attempt);
+	if (link->asker) {
+		send_sig(SIGKILL, link->asker, 1);
+		kthread_stop(link->asker);
+		put_task_struct(link->asker);
+		link->asker = NULL;
+	}
+	/* A handler that runs is the last to look at the link, and to begin an attempt. */
+	rdma_lock_handler(link->id);
+	rdma_unlock_handler(link->id);
+	cancel_work_sync(&link->attempt);
+}
+
+/* Returns 0 or a negative errno. */
+static int hps_cm_start(struct hps_link *link)
+{
+	int err = hps_rdma_setup(link, link->id);
+
+	if (err)
+		return err;
+	return link->iwarp ? hps_cm_ask_apart(link) : hps_cm_ask(link);
 }
 
 /* Returns 0 or a negative errno in TCP's words. */
@@ -282,9 +342,9 @@ static int hps_cm_resolve(struct hps_link *link)
  * @work: hps_link.attempt
  *
  * Once there is a route, build the queue pair and connect: one thread runs all
- * handlers of rdma_cm, hardware takes its time over a queue pair, and
- * Soft-iWARP sleeps until TCP is connected. Before, try again to resolve the
- * address, which would first wait for the handler that asks for it.
+ * handlers of rdma_cm, and hardware takes its time over a queue pair. Before,
+ * try again to resolve the address, which would first wait for the handler that
+ * asks for it.
  *
  * Context: process, may sleep.
  */

@@ -48,6 +48,7 @@ struct hps_slot {
  * @users: who is between hps_link_enter() and hps_link_leave()
  * @teardown: runs once, see rdma.c
  * @attempt: hps_cm_attempt_work(); cancelled by @teardown
+ * @asker: iWARP: the thread that @attempt began, referenced; stopped by @teardown
  * @resolve_ms: time given to the last try to resolve the address
  * @tuning: the socket's values of tunables
  * @routed: address and route are resolved; set before @attempt is queued
@@ -124,6 +125,7 @@ struct hps_link {
 	atomic_t users;
 	struct work_struct teardown;
 	struct work_struct attempt;
+	struct task_struct *asker;
 	unsigned int resolve_ms;
 	struct hps_tuning tuning;
 	bool routed;

@@ -13,8 +13,8 @@
  * disconnect, a violation, close, device removal. It is the only place that
  * destroys, in this order:
  *
- *   1. wait for a handler of rdma_cm and for the attempt to connect that run: they
- *      are the last;
+ *   1. have the attempt to connect give up, and wait for it and for a handler of rdma_cm
+ *      that runs: they are the last;
  *   2. disconnect: the peer learns of it, the queue pair goes to error;
  *   3. drain: every completion has been handled, nothing more can come;
  *   4. wait for those who are about to use queue pair or device; destroy the keys, the
@@ -97,12 +97,8 @@ static void hps_rdma_teardown(struct work_struct *work)
 {
 	struct hps_link *link = container_of(work, struct hps_link, teardown);
 
-	if (link->id) {
-		/* A handler that runs is the last to look at the link. */
-		rdma_lock_handler(link->id);
-		rdma_unlock_handler(link->id);
-		cancel_work_sync(&link->attempt);
-	}
+	if (link->id)
+		hps_cm_stop(link);
 	if (link->id && link->id->qp) {
 		hps_rdma_fail_reads(link);
 		rdma_disconnect(link->id);

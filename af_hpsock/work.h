@@ -9,7 +9,8 @@
  * A workqueue runs some hundred items at a time, so what may be held up does not share
  * one with what must not be. By what an item waits for:
  *
- *   hps_connect_wq	the device and the other host: attempts to connect
+ *   hps_connect_wq	the device: attempts to connect. What waits for the other host
+ *			is a thread of its own (hps_cm_asker())
  *   hps_program_wq	memory, that of a program, too: what grows, shrinks, fetches
  *			without a reader, gives pages back, tries to connect again. None
  *			of it waits for a socket's lock (hps_sock_own()). One item sleeps,

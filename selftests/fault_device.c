@@ -49,6 +49,46 @@ static int mend_wire(void)
 		   "END6\n");
 }
 
+/*
+ * Nothing gets to v1 that asks for a connection, though the host is there. No answer either,
+ * of connections that there are, but what v1 sends does get out. IPv4; see restore_link().
+ */
+static int drop_requests(void)
+{
+	return hps_run("ip rule add pref 0 iif v1 ipproto %s blackhole",
+		       hps_siw() ? "tcp dport 327" : "udp dport 4791");
+}
+
+/* TCP connections of Soft-iWARP that wait for an answer */
+static int asking(void)
+{
+	FILE *f = fopen("/proc/net/tcp", "r");
+	unsigned int port, state;
+	char line[256];
+	int n = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		n += sscanf(line, "%*s %*s %*[^:]:%x %x", &port, &state) == 2 &&
+		     port == 327 && state == TCP_SYN_SENT;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static bool until_asking(int nr)
+{
+	int64_t end = hps_now() + hps_deadline();
+
+	while (asking() < nr) {
+		if (hps_now() > end) {
+			fprintf(stderr, "# only %d are asking\n", asking());
+			return false;
+		}
+		usleep(10000);
+	}
+	return true;
+}
+
 /* Cut or down, once or, by a test that was killed, more than once */
 static int restore_link(void)
 {
@@ -209,6 +249,84 @@ TEST_F_TIMEOUT(fault, wire_cut, 150 * hps_slow())
 	EXPECT_EQ(0, recv(c, buf, 1, 0));
 	ASSERT_EQ(0, restore_link());
 	EXPECT_TRUE(hps_works_again(&self->t));
+}
+
+/* How long to ask for a connection is the program's to say. */
+TEST_F_TIMEOUT(fault, request_lost, 150 * hps_slow())
+{
+	struct hps_addr at;
+	int64_t start;
+	int c, l;
+
+	if (variant->af != AF_INET)
+		SKIP(return, "rules are for IPv4");
+	l = hps_listen(&self->t, 1, &at);
+	ASSERT_OK(l);
+	ASSERT_EQ(0, drop_requests());
+	c = hps_client(&self->t, 0);
+	ASSERT_OK(c);
+	ASSERT_OK(hps_set(c, SOL_TCP, TCP_SYNCNT, 1));
+	start = hps_now();
+	EXPECT_ERRNO(ETIMEDOUT, hps_connect(c, at));
+	EXPECT_LE(2900, hps_now() - start);
+	EXPECT_GE(hps_deadline() / 2, hps_now() - start);
+}
+
+/* More requests than a workqueue runs items at a time, of one user */
+#define MANY 300
+
+/* They wait for an answer that does not come. */
+static bool ask_in_vain(const struct hps *t, struct hps_addr at, int *fds)
+{
+	enum { WORKERS = 256, NOBODY = 65534 };
+	bool ok = !drop_requests() && !seteuid(NOBODY);
+	int i;
+
+	for (i = 0; i < MANY; i++) {
+		fds[i] = hps_dial_nb(t, at);
+		ok = ok && fds[i] >= 0;
+	}
+	return !seteuid(0) && ok && until_asking(WORKERS);
+}
+
+/* Meanwhile others connect, the other way. */
+TEST_F_TIMEOUT(fault, requests_lost, 300 * hps_slow())
+{
+	int many[MANY], c, l, other;
+	struct hps_addr at;
+
+	if (variant->af != AF_INET || !hps_siw())
+		SKIP(return, "rules are for IPv4, and only Soft-iWARP waits for an answer");
+	other = hps_bound(&self->t, 0, self->t.a);
+	ASSERT_OK(other);
+	ASSERT_OK(listen(other, 1));
+	l = hps_listen(&self->t, 1, &at);
+	ASSERT_OK(l);
+	ASSERT_TRUE(ask_in_vain(&self->t, at, many));
+	c = hps_bound(&self->t, SOCK_NONBLOCK, self->t.b);
+	ASSERT_OK(c);
+	ASSERT_ERRNO(EINPROGRESS, hps_connect(c, hps_name(other)));
+	EXPECT_OK(hps_accept(other));
+}
+
+/* They are given up: others are told that their connections end, and the device can go. */
+TEST_F_TIMEOUT(fault, requests_given_up, 300 * hps_slow())
+{
+	int many[MANY], c, s, l, i;
+	struct hps_addr at;
+
+	if (variant->af != AF_INET || !hps_siw())
+		SKIP(return, "rules are for IPv4, and only Soft-iWARP waits for an answer");
+	l = hps_listen(&self->t, 1, &at);
+	ASSERT_OK(l);
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	ASSERT_TRUE(ask_in_vain(&self->t, at, many));
+	for (i = 0; i < MANY; i++)
+		close(many[i]);
+	EXPECT_OK(hps_reset(s));
+	EXPECT_TRUE(hps_wait(c, POLLHUP) & POLLHUP);
+	EXPECT_EQ(0, hps_remove_device(0));
+	EXPECT_EQ(0, asking());
 }
 
 /* A sender that only waits for its peer to read finds out, too. */
