@@ -43,6 +43,7 @@
 #include "read.h"
 #include "record.h"
 #include "service.h"
+#include "share.h"
 #include "sock.h"
 #include "work.h"
 
@@ -260,29 +261,34 @@ static int hps_cm_ask(struct hps_link *link)
 static int hps_cm_asker(void *arg)
 {
 	struct hps_link *link = arg;
-	int err;
+	int err = 0;
 
 	allow_kernel_signal(SIGKILL);
 	/* A signal that came before was lost. */
-	if (READ_ONCE(link->conn.shut))
-		return 0;
-	err = hps_cm_ask(link);
+	if (!READ_ONCE(link->conn.shut))
+		err = hps_cm_ask(link);
 	if (err)
 		hps_cm_fail_connect(link, err);
+	hps_share_asked(link->receives.share);
 	return 0;
 }
 
 /*
  * As hps_cm_ask(), by a thread: Soft-iWARP sleeps until TCP is connected, with the handler
  * mutex, and knows nothing of our deadline. No workqueue has room for all who may do that,
- * and a thread can be made to give up. Returns 0 or a negative errno.
+ * and a thread can be made to give up. Returns 0, or -EAGAIN if there cannot be another now.
  */
 static int hps_cm_ask_apart(struct hps_link *link)
 {
-	struct task_struct *asker = kthread_create(hps_cm_asker, link, "hpsock_ask");
+	struct task_struct *asker;
 
-	if (IS_ERR(asker))
-		return PTR_ERR(asker);
+	if (!hps_share_ask(link->receives.share))
+		return -EAGAIN;
+	asker = kthread_create(hps_cm_asker, link, "hpsock_ask");
+	if (IS_ERR(asker)) {
+		hps_share_asked(link->receives.share);
+		return -EAGAIN;
+	}
 	link->asker = get_task_struct(asker);
 	wake_up_process(asker);
 	return 0;
@@ -299,7 +305,9 @@ void hps_cm_stop(struct hps_link *link)
 	cancel_work_sync(&link->attempt);
 	if (link->asker) {
 		send_sig(SIGKILL, link->asker, 1);
-		kthread_stop(link->asker);
+		/* One that never ran did not count itself off. */
+		if (kthread_stop(link->asker))
+			hps_share_asked(link->receives.share);
 		put_task_struct(link->asker);
 		link->asker = NULL;
 	}
@@ -356,7 +364,9 @@ void hps_cm_attempt_work(struct work_struct *work)
 	if (READ_ONCE(link->conn.shut))
 		return;
 	err = link->routed ? hps_cm_start(link) : hps_cm_resolve(link);
-	if (err)
+	if (err == -EAGAIN)
+		hps_cm_fail_attempt(link, -ETIMEDOUT, HPS_TRIES_ANY);
+	else if (err)
 		hps_cm_fail_connect(link, err);
 }
 

@@ -42,6 +42,9 @@
 /* Of each share, for growing: all but one such part. */
 #define HPS_SHARE_FIRST_PART	8
 
+/* Threads of a user that may wait for other hosts at a time. */
+#define HPS_SHARE_ASKERS	512
+
 /**
  * struct hps_share - what some connections have
  * @node: in hps_shares, under hps_share_lock
@@ -51,6 +54,7 @@
  * @refs: connections, and shares of this one; not counted of hps_share_all
  * @bytes: of receive buffers
  * @first: how much of it connections began with
+ * @askers: hps_share_ask(), of a user's
  * @refused: when this was the reason to refuse some, jiffies_64; 0 if never
  */
 struct hps_share {
@@ -62,6 +66,7 @@ struct hps_share {
 	atomic64_t bytes;
 	atomic64_t first;
 	atomic64_t refused;
+	atomic_t askers;
 };
 
 static DEFINE_HASHTABLE(hps_shares, 6);
@@ -315,6 +320,36 @@ void hps_share_give(struct hps_share *share, u64 bytes)
 void hps_share_end(struct hps_share *share, u64 first)
 {
 	hps_share_add(share, 0, -first);
+}
+
+/* That of the user, whatever the namespace. */
+static struct hps_share *hps_share_user(struct hps_share *share)
+{
+	return share->net ? share->of : share;
+}
+
+/**
+ * hps_share_ask - a connection needs a thread that waits for another host
+ * @share: its own
+ *
+ * Context: any.
+ * Return: false if the user has as many as he may; otherwise hps_share_asked() has to
+ * follow.
+ */
+bool hps_share_ask(struct hps_share *share)
+{
+	return atomic_add_unless(&hps_share_user(share)->askers, 1, HPS_SHARE_ASKERS);
+}
+
+/**
+ * hps_share_asked - that thread is no longer needed
+ * @share: of the connection
+ *
+ * Context: any.
+ */
+void hps_share_asked(struct hps_share *share)
+{
+	atomic_dec(&hps_share_user(share)->askers);
 }
 
 /**

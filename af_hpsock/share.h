@@ -28,6 +28,8 @@ bool hps_share_take(struct hps_share *share, struct hps_net *hn, u64 bytes,
 bool hps_share_refused(const struct hps_share *share, u64 since);
 void hps_share_give(struct hps_share *share, u64 bytes);
 void hps_share_end(struct hps_share *share, u64 first);
+bool hps_share_ask(struct hps_share *share);
+void hps_share_asked(struct hps_share *share);
 u64 hps_share_taken(void);
 
 #endif /* HPS_SHARE_H */
