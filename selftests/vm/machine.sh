@@ -283,7 +283,8 @@ REPORTS+='|Out of memory|Segfault with no mm|INFO: trying to register non-static
 # Reports that are known and none of ours.  The siw of Linux 6.12 takes the
 # callback lock of its TCP sockets for reading with softirqs enabled
 # (siw_qp_llp_data_ready), so lockdep complains once TCP is used besides.  Its worker
-# has been seen to wake who waits for an endpoint that was freed (siw_cep_set_free).  The
+# has been seen to wake who waits for an endpoint that was freed (siw_cep_set_free), in its
+# worker and in rdma_connect(), which a thread of ours calls.  The
 # rxe looks at a queue pair after it has queued a packet for it (rxe_resp_queue_pkt),
 # which another processor may have used meanwhile and the queue pair be destroyed; it
 # takes a virtual processor that does not run for a millisecond to see that.  It takes as
@@ -295,7 +296,7 @@ REPORTS+='|Out of memory|Segfault with no mm|INFO: trying to register non-static
 known()
 {
 	[ "$dev" != siw ] || echo 'clock-AF_INET|unreferenced object .*size 32.*48 50 53 31 01'
-	[ "$dev" != siw ] || echo 'slab-use-after-free in [a-z_]*(spin|wake)[a-z_]*\+.*Workqueue: siw_cm_wq'
+	[ "$dev" != siw ] || echo 'slab-use-after-free in [a-z_]*(spin|wake)[a-z_]*\+.*(Workqueue: siw_cm_wq|by task hpsock_ask/)'
 	[ "$dev" != rxe ] || echo 'rxe_task.c:[0-9]+ rxe_sched_task.*rxe_udp_encap_recv'
 	[ "$dev" != rxe ] || echo 'slab-use-after-free in rxe_pool_get_index'
 	[ "$kernel" != kcsan ] || echo 'BUG: KCSAN: '
@@ -315,9 +316,9 @@ since_start() { tr -d '\r' <"$1" | sed '1,/hps: guest starts/d; /hps: no end in 
 suspicious()
 {
 	awk -v reports="$REPORTS" -v known="$(known | paste -sd'|')" -v left_out="${1:-/dev/null}" '
-		# The worker of siw has used what is freed, and that was no endpoint of Soft-iWARP.
+		# Soft-iWARP has used what is freed, and that was no endpoint of its.
 		function not_siws() {
-			if (whole !~ /Workqueue: siw_cm_wq/ || whole !~ /Allocated by task/)
+			if (whole !~ /Workqueue: siw_cm_wq|by task hpsock_ask/ || whole !~ /Allocated by task/)
 				return 0
 			allocated = whole
 			sub(/.*Allocated by task/, "", allocated)
