@@ -62,6 +62,7 @@ struct hps_pages {
  * @end: end of the bytes that count
  * @done: send: bytes whose send has completed
  * @stamp: receive: when the last of its messages came in
+ * @from: @fetched, and not in a queue yet: the buffer with the bytes it is to get
  * @busy: send: a writer is filling behind @end, so the memory has to stay
  * @lent: send: the peer will read the bytes from where they are
  * @full: send: nothing is added any more, though there is room
@@ -90,6 +91,7 @@ struct hps_buf {
 	union {
 		ktime_t stamp;
 		u32 done;
+		struct hps_buf *from;
 	};
 };
 

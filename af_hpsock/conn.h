@@ -69,9 +69,7 @@ enum hps_urgent {
  * @fetching: somebody reads at the peer what @rxq has, without the socket's lock, and no
  *	other may take anything from there. Written under that lock
  * @fetched: what the work of fetch.c has read, and whoever has the socket's lock next is to
- *	put in @rxq, which ends @fetching; or NULL. Charged
- * @fetched_from: of @fetched: the buffer of @rxq that it comes from
- * @fetched_len: of @fetched: bytes, or why there are none, negative errno
+ *	put in @rxq, which ends @fetching; or NULL. Charged, and empty if that failed
  * @rx_framing: where in a record the next byte is that comes in
  * @rx_record: where in a record the next byte is that will be read; the readers'
  * @rx_records: ends of records in @rxq that a program will have
@@ -80,7 +78,6 @@ enum hps_urgent {
  *	readers'
  * @rx_faulted: the rest of that record goes unread, as its reader's memory was bad; the
  *	readers'
- * @rx_show_max: bytes of memory that can be shown to the peer in one piece, 0 if none
  * @rx_stamp: when bytes last came to memory that was shown
  * @invite_pause: how often a reader only waited the last time that it was shown in vain
  * @invite_skip: how often it still will
@@ -88,6 +85,7 @@ enum hps_urgent {
  * @rx_lost: the transport is gone, and what @rx_remote counts cannot be read any more
  * @rx_urgent: enum hps_urgent, see urgent.c
  * @rx_urgent_byte: a copy of the urgent byte, from HPS_URGENT_HERE on
+ * @rx_show_max: bytes of memory that can be shown to the peer in one piece, 0 if none
  * @rx_urgent_at: the place of the urgent byte in the stream
  * @txq: buffers with bytes to post or room to fill, in order
  * @tx_flight: full buffers, posted, not completed, in order
@@ -186,24 +184,22 @@ struct hps_conn {
 	u64 rx_read;
 	u32 rx_remote;
 	u32 rx_cancel;
-	bool fetching;
 	struct hps_buf *fetched;
-	struct hps_buf *fetched_from;
-	int fetched_len;
 	struct hps_framing rx_framing;
 	struct hps_framing rx_record;
 	atomic_t rx_records;
 	atomic_t rx_aborted;
-	u32 rx_show_max;
 	ktime_t rx_stamp;
-	u32 invite_pause;
-	u32 invite_skip;
+	u16 invite_pause;
+	u16 invite_skip;
 	bool invites;
+	bool fetching;
 	bool rx_parted;
 	bool rx_faulted;
 	bool rx_lost;
 	u8 rx_urgent;
 	u8 rx_urgent_byte;
+	u32 rx_show_max;
 	u64 rx_urgent_at;
 
 	struct list_head txq;
@@ -217,21 +213,21 @@ struct hps_conn {
 	u32 tx_unacked;
 	u32 tx_msg_max;
 	u32 tx_least;
-	struct hps_buf *tx_head;
 	u32 tx_lend_max;
-	u32 lend_pause;
-	u32 lend_skip;
+	struct hps_buf *tx_head;
+	u16 lend_pause;
+	u16 lend_skip;
 	u32 tx_waited;
 	u32 tx_back;
 	bool tx_turn;
 	bool tx_hold;
 	bool lend_proven;
 	bool lend_trial;
-	atomic_t holds;
 	bool tx_urgent;
 	bool tx_urgent_told;
 	bool tx_combining;
 	u64 tx_urgent_at;
+	atomic_t holds;
 	atomic_t done_bytes;
 	atomic_t done_mem;
 	atomic_t done_rx;

@@ -106,8 +106,8 @@ static void hps_fetch_pages(struct hps_pages *sink, void *data, u32 len)
 		sink->pages[i] = virt_to_page(data + i * PAGE_SIZE);
 }
 
-/* Memory of our own, charged; or NULL. hps_fetch_consumed() gives it back. */
-static struct hps_buf *hps_fetch_buf(struct sock *sk, u32 size)
+/* Memory of our own for the first bytes of another; charged; or NULL. */
+static struct hps_buf *hps_fetch_buf(struct sock *sk, struct hps_buf *from, u32 size)
 {
 	struct hps_buf *local;
 
@@ -119,16 +119,17 @@ static struct hps_buf *hps_fetch_buf(struct sock *sk, u32 size)
 		return NULL;
 	}
 	local->fetched = true;
+	local->from = from;
 	hps_sk(sk)->rx_charged += size;
 	return local;
 }
 
 /* The first bytes of an offer are to go to a buffer: which, and its pages; or NULL. */
-static struct hps_buf *hps_fetch_room(struct sock *sk, const struct hps_buf *buf,
+static struct hps_buf *hps_fetch_room(struct sock *sk, struct hps_buf *buf,
 				      struct hps_pages *sink)
 {
 	u32 size = min_t(u32, buf->end - buf->start, HPS_FETCH_BYTES);
-	struct hps_buf *local = hps_fetch_buf(sk, size);
+	struct hps_buf *local = hps_fetch_buf(sk, buf, size);
 
 	if (local)
 		hps_fetch_pages(sink, local->data, size);
@@ -136,11 +137,12 @@ static struct hps_buf *hps_fetch_room(struct sock *sk, const struct hps_buf *buf
 }
 
 /* What came is in the queue, in front of what it was fetched from; locked. */
-static void hps_fetch_insert(struct hps_conn *conn, struct hps_buf *local,
-			     struct hps_buf *buf, u32 len)
+static void hps_fetch_insert(struct hps_conn *conn, struct hps_buf *local)
 {
+	struct hps_buf *buf = local->from;
+	u32 len = local->end;
+
 	lockdep_assert_held(&conn->lock);
-	local->end = len;
 	local->stamp = READ_ONCE(buf->stamp);
 	list_add_tail(&local->list, &buf->list);
 	/* It was read, but hps_conn_lose() has taken it off the count meanwhile. */
@@ -149,16 +151,15 @@ static void hps_fetch_insert(struct hps_conn *conn, struct hps_buf *local,
 	hps_recv_take(conn, buf, len);
 }
 
-/* @n bytes of @buf have come to @local, or a negative errno; the socket is locked. */
-static void hps_fetch_came(struct hps_conn *conn, struct hps_buf *local,
-			   struct hps_buf *buf, int n)
+/* Bytes have come to @local, or, if it failed, none; the socket is locked. */
+static void hps_fetch_came(struct hps_conn *conn, struct hps_buf *local)
 {
 	spin_lock_bh(&conn->lock);
-	if (n < 0) {
+	if (!local->end) {
 		hps_fetch_consumed(conn, local);
 	} else {
-		hps_stat_add(conn->hn, HPS_STAT_RX_FETCHED, n);
-		hps_fetch_insert(conn, local, buf, n);
+		hps_stat_add(conn->hn, HPS_STAT_RX_FETCHED, local->end);
+		hps_fetch_insert(conn, local);
 	}
 	spin_unlock_bh(&conn->lock);
 }
@@ -175,11 +176,12 @@ static int hps_fetch_local(struct sock *sk, struct hps_conn *conn,
 	if (!local)
 		return -ENOMEM;
 	n = hps_fetch_read(sk, conn, buf, r, &sink);
+	local->end = max(n, 0);
 	/* Who parted them has taken all that it had from the socket's accounts. */
 	if (r->parted)
 		hps_buf_free(local);
 	else
-		hps_fetch_came(conn, local, buf, n);
+		hps_fetch_came(conn, local);
 	return min(n, 0);
 }
 
@@ -191,7 +193,7 @@ static bool hps_fetch_settle(struct hps_conn *conn)
 
 	if (unlikely(local)) {
 		conn->fetched = NULL;
-		hps_fetch_came(conn, local, conn->fetched_from, conn->fetched_len);
+		hps_fetch_came(conn, local);
 		hps_fetch_end(conn);
 	}
 	return likely(!conn->fetching);
@@ -342,12 +344,13 @@ int hps_fetch_aside(struct sock *sk, struct hps_conn *conn)
 		return hps_fetch(sk, conn, buf, 0, &nobody, 0);
 	/* Pairs with hps_conn_join(). */
 	size = smp_load_acquire(&buf->end) - buf->start;
-	local = hps_fetch_buf(sk, size);
+	local = hps_fetch_buf(sk, buf, size);
 	if (!local)
 		return -ENOMEM;
+	local->end = size;
 	memcpy(local->data, buf->data + buf->start, size);
 	spin_lock_bh(&conn->lock);
-	hps_fetch_insert(conn, local, buf, size);
+	hps_fetch_insert(conn, local);
 	spin_unlock_bh(&conn->lock);
 	return 0;
 }
@@ -413,9 +416,8 @@ static int hps_fetch_leave(struct sock *sk, struct hps_conn *conn,
 		release_sock(sk);
 		return -ENOMEM;
 	}
-	conn->fetched_from = buf;
 	n = hps_fetch_unlock(sk, conn, buf, &sink);
-	conn->fetched_len = n;
+	local->end = max(n, 0);
 	/* Pairs with hps_fetch_settle(). */
 	smp_store_release(&conn->fetched, local);
 	hps_wake(&conn->fetching);

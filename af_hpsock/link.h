@@ -152,6 +152,7 @@ struct hps_link {
 	bool rx_cancelled;
 	u8 near;
 	u8 timed;
+	u8 read_sges;
 	u32 tx_cancel;
 	u32 rx_cancel_done;
 	u32 tx_size;
@@ -164,15 +165,15 @@ struct hps_link {
 	struct list_head tx_mrs;
 	struct list_head tx_sources;
 	struct list_head tx_read;
-	u32 tx_regions;
 	u32 tx_lent;
 	u32 tx_mr_pages;
-	u32 tx_offers;
-	u32 tx_offers_max;
+	u16 tx_regions;
+	u16 tx_offers;
+	u16 tx_offers_max;
+	u16 inline_max;
 	u32 tx_read_total;
 	u32 rx_read_total;
 	u32 rx_revoked;
-	u32 read_sges;
 	u32 reading;
 
 	struct hps_receives receives;
@@ -186,11 +187,10 @@ struct hps_link {
 	u32 rx_seq;
 
 	struct hps_dma *hdrs;
-	u32 inline_max;
-	u32 gather_max;
-	u32 sq_next;
-	u32 sq_used;
-	u32 unsignaled;
+	u8 gather_max;
+	u8 sq_next;
+	u8 sq_used;
+	u8 unsignaled;
 	u32 unsignaled_bytes;
 	u64 stalls;
 	struct hps_slot slots[HPS_SQ_SIZE];

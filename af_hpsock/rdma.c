@@ -382,7 +382,8 @@ static int hps_rdma_create_qp(struct hps_link *link, struct rdma_cm_id *id,
 	/* The header takes one. */
 	WRITE_ONCE(link->gather_max, sges - 1);
 	if (!err)
-		link->read_sges = hps_rdma_read_sges(link, id);
+		link->read_sges = min_t(u32, HPS_READ_SGES,
+					hps_rdma_read_sges(link, id));
 	return err;
 }
 

@@ -18,9 +18,6 @@
 #include "read.h"
 #include "stream.h"
 
-/* Elements of one request: 64 KiB that begin anywhere, or more where pages are adjacent. */
-#define HPS_READ_SGES	17
-
 /* Bytes of one: what is sent to the peer meanwhile waits behind it. */
 #define HPS_READ_MAX	(256 << 10)
 
@@ -277,7 +274,7 @@ int hps_read(struct hps_conn *conn, struct hps_buf *buf, struct hps_pages *sink)
 	}
 	reads->link = link;
 	reads->sink = sink;
-	reads->sges = min_t(u32, HPS_READ_SGES, link->read_sges);
+	reads->sges = link->read_sges;
 	reads->sge_max = ib_dma_max_seg_size(link->dev->ibdev);
 	init_completion(&reads->some);
 	there = hps_read_locate(reads, buf);

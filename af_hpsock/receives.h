@@ -103,8 +103,8 @@ struct hps_receives {
 	u32 count;
 	u32 from;
 	u32 posted;
-	u32 held;
-	u32 extra;
+	u16 held;
+	u16 extra;
 	bool tell;
 	bool telling;
 	bool apart;
