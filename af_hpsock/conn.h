@@ -29,7 +29,6 @@ enum hps_urgent {
  * struct hps_conn - a connection, with or without a socket
  * @lock: guards everything here but what is said to be constant
  * @ref: see conn.c
- * @rcu: poll() looks at a connection without a lock
  * @ops: constant
  * @hn: counters; constant
  * @net: namespace, held by the transport until the end; constant
@@ -56,6 +55,8 @@ enum hps_urgent {
  * @sk: the socket, referenced, from attach to detach
  * @listener: passive, until accepted: the listening socket, referenced
  * @accept_node: in a queue of @listener, under its lock
+ * @rcu: once the last reference is gone: poll() looks at a connection without a lock, but
+ *	not at queues
  * @local: our end; constant once established
  * @peer: the other end; constant once established
  * @rxq: received data in order
@@ -145,7 +146,6 @@ enum hps_urgent {
 struct hps_conn {
 	spinlock_t lock;	/* order: conn.c */
 	struct kref ref;
-	struct rcu_head rcu;
 	const struct hps_transport *ops;
 	struct hps_net *hn;
 	struct net *net;
@@ -174,7 +174,10 @@ struct hps_conn {
 
 	struct sock *sk;
 	struct sock *listener;
-	struct list_head accept_node;
+	union {
+		struct list_head accept_node;
+		struct rcu_head rcu;
+	};
 	struct hps_addr local;
 	struct hps_addr peer;
 
