@@ -18,7 +18,7 @@
 /* More than a workqueue runs at a time */
 #define HELD 300
 /* So many are held at a time, each while it fetches what it was lent */
-#define BATCH 30
+#define BATCH 10
 #define LENT (1 << 20)
 
 static uint8_t back[65536];
