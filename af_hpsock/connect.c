@@ -20,6 +20,19 @@
 #include "transport.h"
 
 /* Make a connection for a socket and start it. */
+/*
+ * The address of an attempt, unless bind() has chosen it, is rdma_cm's to choose: it takes
+ * the device of the route then, and not the one that has the address.
+ */
+static void hps_connect_local(const struct sock *sk, struct hps_addr *local)
+{
+	*local = hps_sk(sk)->local;
+	if (sk->sk_userlocks & SOCK_BINDADDR_LOCK)
+		return;
+	local->ip = in6addr_any;
+	local->scope = 0;
+}
+
 static int hps_connect_attempt(struct sock *sk)
 {
 	struct hps_sock *hsk = hps_sk(sk);
@@ -30,7 +43,7 @@ static int hps_connect_attempt(struct sock *sk)
 	if (!conn)
 		return -ENOBUFS;
 	hps_record_init(conn, sk->sk_type);
-	conn->local = hsk->local;
+	hps_connect_local(sk, &conn->local);
 	conn->peer = hsk->peer;
 	conn->state = TCP_SYN_SENT;
 	conn->user_mss = hsk->user_mss;
@@ -196,8 +209,8 @@ static int hps_connect_source6(struct sock *sk, const struct hps_addr *peer,
 }
 
 /*
- * Choose our address, unless bind() has: by the question that rdma_cm would ask, which
- * then is told the answer. As on TCP it can be seen from now on, and stays for all attempts.
+ * Choose our address, unless bind() has: by the question that rdma_cm will ask for each
+ * attempt. As on TCP it can be seen from now on.
  */
 static int hps_connect_source(struct sock *sk, const struct hps_addr *peer)
 {

@@ -104,6 +104,23 @@ TEST_F(connect, name_while_connecting)
 	}
 }
 
+/* The route says which address is ours, and that is one of this link only. */
+TEST_F(connect, from_link_local)
+{
+	int c = hps_socket(&self->t, SOCK_NONBLOCK);
+	struct hps_addr name;
+
+	if (self->t.af == AF_INET)
+		SKIP(return, "of IPv6 alone");
+	ASSERT_OK(c);
+	ASSERT_OK(hps_run("ip=$(ip -br -6 addr show dev v0 scope link | grep -o 'fe80[^/]*') && "
+			  "ip -6 route prepend fd03::2 dev v0 src $ip metric 512 table local"));
+	EXPECT_ERRNO(EINPROGRESS, hps_connect(c, hps_at(self->t.b, 5000)));
+	name = hps_name(c);
+	EXPECT_TRUE(IN6_IS_ADDR_LINKLOCAL(&name.in6.sin6_addr));
+	EXPECT_OK(hps_run("ip -6 route del fd03::2 dev v0 metric 512 table local"));
+}
+
 /* No port is left: the socket is as it was before. */
 TEST_F(connect, name_after_failure)
 {
