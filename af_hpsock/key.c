@@ -60,6 +60,25 @@ int hps_key_add(struct hps_link *link, struct list_head *pool)
 	return err;
 }
 
+/*
+ * Can one key cover it? That is told of pages, so only its two ends may lie within one. An
+ * IOMMU and a device that reaches all memory see to that; where it is copied to other pages
+ * for the device (swiotlb), each piece may begin elsewhere in its page.
+ */
+static bool hps_key_fits(const struct sg_table *sgt)
+{
+	struct scatterlist *sg;
+	int i;
+
+	for_each_sgtable_dma_sg(sgt, sg, i) {
+		if (i && !PAGE_ALIGNED(sg_dma_address(sg)))
+			return false;
+		if (i + 1 < sgt->nents && !PAGE_ALIGNED(sg_dma_address(sg) + sg_dma_len(sg)))
+			return false;
+	}
+	return true;
+}
+
 /**
  * hps_key_map - map memory for the device
  * @link: entered
@@ -69,7 +88,8 @@ int hps_key_add(struct hps_link *link, struct list_head *pool)
  * @dir: what the device will do with it
  *
  * Context: process, may sleep.
- * Return: 0 or a negative errno, with nothing left mapped.
+ * Return: 0; -EINVAL if no key can cover it as it was mapped; or another negative errno; then
+ * nothing is left mapped.
  */
 int hps_key_map(struct hps_link *link, struct hps_key *key,
 		const struct hps_pages *mem, enum dma_data_direction dir)
@@ -81,9 +101,14 @@ int hps_key_map(struct hps_link *link, struct hps_key *key,
 	if (err)
 		return err;
 	err = ib_dma_map_sgtable_attrs(link->dev->ibdev, &key->sgt, dir, 0);
-	if (err)
+	if (err) {
 		sg_free_table(&key->sgt);
-	return err;
+		return err;
+	}
+	if (hps_key_fits(&key->sgt))
+		return 0;
+	hps_key_unmap(key, link->dev->ibdev, dir);
+	return -EINVAL;
 }
 
 /**
