@@ -73,7 +73,7 @@ enum hps_urgent {
  *	put in @rxq, which ends @fetching; or NULL. Charged, and empty if that failed
  * @rx_framing: where in a record the next byte is that comes in
  * @rx_record: where in a record the next byte is that will be read; the readers'
- * @rx_records: ends of records in @rxq that a program will have
+ * @rx_records: ends of records in @rxq that their sender finished
  * @rx_aborted: ends of records in @rxq that their sender gave up
  * @rx_parted: some of the record that @rx_record is in was given to a program; the
  *	readers'

@@ -214,6 +214,7 @@ static ssize_t hps_record_take(struct sock *sk, struct hps_record_call *call,
 {
 	ssize_t n;
 
+	cond_resched();
 	if (!call->budget)
 		return -EAGAIN;
 	if (call->patience && signal_pending(current))
@@ -322,13 +323,13 @@ static void hps_record_done(struct hps_conn *conn)
 	atomic_dec(hps_record_count(conn, &conn->rx_record));
 }
 
-/* What there is of a message goes, with nobody to read it. */
+/* What there is of a message goes, with nobody to read it; not what comes meanwhile. */
 static void hps_record_drop(struct sock *sk, struct hps_conn *conn)
 {
 	struct hps_record_call call = {
 		.conn = conn,
 		.f = &conn->rx_record,
-		.budget = SIZE_MAX,
+		.budget = hps_conn_avail(conn),
 		.drops = true,
 	};
 
@@ -367,12 +368,14 @@ static bool hps_record_clears(struct hps_conn *conn,
 /* Wait for a message. Returns 1, 0 at the end of the stream, or a negative errno. */
 static int hps_record_wait(struct sock *sk, struct hps_record_call *call)
 {
+	int disconnects = sk->sk_disconnects, err;
 	struct hps_conn *conn;
 	u32 avail;
 	bool over;
-	int err;
 
 	for (;;) {
+		if (disconnects != sk->sk_disconnects)
+			return -EPIPE;
 		err = hps_recv_turn(sk);
 		if (err)
 			return err;
@@ -402,7 +405,7 @@ static int hps_record_wait(struct sock *sk, struct hps_record_call *call)
 		if (!hps_record_peeks(call))
 			call->patience = call->timeo;
 		if (!call->patience)
-			call->budget = avail;
+			call->budget = hps_conn_avail(conn);
 		if (avail && conn->rx_parted)
 			return 1;
 		if (avail && !over && hps_record_stuck(conn)) {
