@@ -192,7 +192,7 @@ static bool hps_fetch_settle(struct hps_conn *conn)
 	struct hps_buf *local = smp_load_acquire(&conn->fetched);
 
 	if (unlikely(local)) {
-		conn->fetched = NULL;
+		WRITE_ONCE(conn->fetched, NULL);
 		hps_fetch_came(conn, local);
 		hps_fetch_end(conn);
 	}

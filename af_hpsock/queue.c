@@ -136,7 +136,8 @@ bool hps_queue_make_room(struct sock *listener)
 	/* Its peer may have spoken, or its time be up, meanwhile. */
 	dropped = conn->state == TCP_SYN_RECV && conn->listener;
 	if (dropped) {
-		hps_stat_inc(conn->hn, HPS_STAT_HALF_OPEN_DROPPED);
+		if (!conn->shut)
+			hps_stat_inc(conn->hn, HPS_STAT_HALF_OPEN_DROPPED);
 		hps_queue_remove(conn);
 		hps_conn_shut(conn, ETIMEDOUT);
 	}

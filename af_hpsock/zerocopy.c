@@ -22,7 +22,7 @@ struct hps_note {
 
 /**
  * hps_zerocopy_queue - pages are to be sent behind what is queued
- * @conn: locked, not shut
+ * @conn: locked; its teardown has not begun, or waits for the caller
  * @buf: the pages
  */
 void hps_zerocopy_queue(struct hps_conn *conn, struct hps_buf *buf)
