@@ -444,7 +444,7 @@ static long hps_fetch_collect(struct sock *sk, struct hps_conn *conn)
 
 static void hps_fetch_arm(struct hps_conn *conn, long wait)
 {
-	if (queue_delayed_work(hps_program_wq, &conn->collect, wait))
+	if (queue_delayed_work(hps_fetch_wq, &conn->collect, wait))
 		hps_conn_get(conn);
 }
 
@@ -498,7 +498,7 @@ void hps_fetch_expect(struct hps_conn *conn)
 void hps_fetch_back(struct hps_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	if (!mod_delayed_work(hps_program_wq, &conn->collect, 0))
+	if (!mod_delayed_work(hps_fetch_wq, &conn->collect, 0))
 		hps_conn_get(conn);
 }
 
@@ -511,7 +511,7 @@ void hps_fetch_back(struct hps_conn *conn)
 void hps_fetch_later(struct hps_conn *conn)
 {
 	hps_conn_get(conn);
-	if (mod_delayed_work(hps_program_wq, &conn->collect, 0))
+	if (mod_delayed_work(hps_fetch_wq, &conn->collect, 0))
 		hps_conn_put(conn);
 }
 

@@ -46,6 +46,7 @@
 
 struct workqueue_struct *hps_connect_wq;
 struct workqueue_struct *hps_program_wq;
+struct workqueue_struct *hps_fetch_wq;
 struct workqueue_struct *hps_teardown_wq;
 
 static const struct {
@@ -54,6 +55,7 @@ static const struct {
 } hps_queues[] = {
 	{ &hps_connect_wq, "hpsock_connect" },
 	{ &hps_program_wq, "hpsock_program" },
+	{ &hps_fetch_wq, "hpsock_fetch" },
 	{ &hps_teardown_wq, "hpsock_teardown" },
 };
 

@@ -11,14 +11,16 @@
  *
  *   hps_connect_wq	the device: attempts to connect. What waits for the other host
  *			is a thread of its own (hps_cm_asker())
- *   hps_program_wq	memory, that of a program, too: what grows, shrinks, fetches
- *			without a reader, gives pages back, tries to connect again. None
- *			of it waits for a socket's lock (hps_sock_own()). One item sleeps,
- *			hps_shrink_pressure
+ *   hps_program_wq	memory, that of a program, too: what grows, shrinks, gives pages
+ *			back, tries to connect again. None of it waits for a socket's lock
+ *			(hps_sock_own()). One item sleeps, hps_shrink_pressure
+ *   hps_fetch_wq	the peer, whose memory is read when no reader comes for it; nor does
+ *			this wait for a socket's lock
  *   hps_teardown_wq	the device alone: what ends connections, and so lets a device go
  */
 extern struct workqueue_struct *hps_connect_wq;
 extern struct workqueue_struct *hps_program_wq;
+extern struct workqueue_struct *hps_fetch_wq;
 extern struct workqueue_struct *hps_teardown_wq;
 
 /**

@@ -289,6 +289,48 @@ TEST_F_TIMEOUT(program, fetch_holds_up_nobody, 120 * hps_slow())
 		ASSERT_TRUE(hps_done(&call[i]));
 }
 
+/* Packets that v1 has not sent, as they were to be lost. */
+static long lost(void)
+{
+	long n = 0;
+	FILE *tc = popen("tc -s qdisc show dev v1 | sed -n 's/.*(dropped //p'", "r");
+
+	if (tc) {
+		if (fscanf(tc, "%ld", &n) != 1)
+			n = -1;
+		pclose(tc);
+	}
+	return n;
+}
+
+/*
+ * Three hundred sockets whose peers have lent what cannot be read, as no packet gets to them:
+ * another that needs more receives gets them before the first of these has given up.
+ */
+TEST_F_TIMEOUT(program, silent_peers_hold_up_nobody, 120 * hps_slow())
+{
+	static int from[HELD], to[HELD];
+	struct hps near = self->t;
+	int c, s, i;
+
+	if (hps_siw())
+		SKIP(return, "of Soft-iWARP's TCP one cannot see what is lost");
+	near.b = near.a;
+	ASSERT_OK(lending_pair(&near, &c, &s));
+	for (i = 0; i < HELD; i++) {
+		ASSERT_OK(lending_pair(&self->t, &from[i], &to[i]));
+		ASSERT_OK(hps_set(from[i], SOL_HPSOCK, HPSOCK_ZCOPY_THRESHOLD, PAGE));
+	}
+	ASSERT_EQ(0, hps_run("tc qdisc replace dev v1 root netem loss 100%%"));
+	for (i = 0; i < HELD; i++)
+		ASSERT_EQ(2 * PAGE, send(from[i], self->lent, 2 * PAGE, MSG_ZEROCOPY));
+	/* What was lent is not acknowledged, and not asked for. */
+	while (lost() < 2 * HELD)
+		ASSERT_EQ(0, hps_poll(to[0], POLLERR, 1));
+	EXPECT_EQ(LENT, hps_push(c, LENT, 65536, 1));
+	EXPECT_EQ(0, hps_poll(to[0], POLLERR, 0));
+}
+
 /* A send that was held while its socket fetched, and what came meanwhile. */
 static bool held(struct hps_call *call, const struct hps *t, int *from, const char *missing,
 		 const uint8_t *lent)

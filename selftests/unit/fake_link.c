@@ -472,6 +472,7 @@ static void fake_link_release(void *data)
 		hps_conn_put(conn);
 	/* Its work may just run. */
 	flush_workqueue(hps_program_wq);
+	flush_workqueue(hps_fetch_wq);
 	KUNIT_EXPECT_TRUE_MSG(fake->test, fake->freed, "a reference is left");
 }
 
