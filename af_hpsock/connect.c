@@ -19,7 +19,6 @@
 #include "sock.h"
 #include "transport.h"
 
-/* Make a connection for a socket and start it. */
 /*
  * The address of an attempt, unless bind() has chosen it, is rdma_cm's to choose: it takes
  * the device of the route then, and not the one that has the address.
@@ -33,6 +32,7 @@ static void hps_connect_local(const struct sock *sk, struct hps_addr *local)
 	local->scope = 0;
 }
 
+/* Make a connection for a socket and start it. */
 static int hps_connect_attempt(struct sock *sk)
 {
 	struct hps_sock *hsk = hps_sk(sk);

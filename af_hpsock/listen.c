@@ -22,8 +22,7 @@ static void hps_listen_close(struct sock *sk)
 	spin_lock_bh(&queue->lock);
 	queue->open = false;
 	spin_unlock_bh(&queue->lock);
-	while ((conn = hps_queue_pop(sk, &queue->ready)) ||
-	       (conn = hps_queue_pop(sk, &queue->pending))) {
+	while ((conn = hps_queue_pop(sk, true))) {
 		hps_conn_drop(conn);
 		hps_conn_put(conn);
 	}
@@ -107,7 +106,7 @@ static int hps_accept_wait(struct sock *sk, bool nonblock, struct hps_conn **con
 			err = -EINVAL;
 			break;
 		}
-		*connp = hps_queue_pop(sk, &hps_sk(sk)->queue.ready);
+		*connp = hps_queue_pop(sk, false);
 		if (*connp)
 			break;
 		if (!timeo) {

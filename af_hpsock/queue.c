@@ -149,18 +149,22 @@ bool hps_queue_make_room(struct sock *listener)
 /**
  * hps_queue_pop - take a connection off a queue
  * @sk: a socket that listens, or has until now
- * @list: of its queue, pending or ready
+ * @pending: if none is ready, one that is on its way; in one hold of the lock, as it may
+ *	get ready between two looks
  *
  * Context: any.
  * Return: the first one, and its reference, or NULL.
  */
-struct hps_conn *hps_queue_pop(struct sock *sk, struct list_head *list)
+struct hps_conn *hps_queue_pop(struct sock *sk, bool pending)
 {
 	struct hps_accept_queue *queue = &hps_sk(sk)->queue;
 	struct hps_conn *conn;
 
 	spin_lock_bh(&queue->lock);
-	conn = list_first_entry_or_null(list, struct hps_conn, accept_node);
+	conn = list_first_entry_or_null(&queue->ready, struct hps_conn, accept_node);
+	if (!conn && pending)
+		conn = list_first_entry_or_null(&queue->pending, struct hps_conn,
+						accept_node);
 	if (conn) {
 		list_del_init(&conn->accept_node);
 		sk_acceptq_removed(sk);

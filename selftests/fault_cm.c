@@ -179,4 +179,35 @@ TEST_F_TIMEOUT(cm, closed_while_requested, 300 * hps_slow())
 	EXPECT_EQ(runs, hits);
 }
 
+/*
+ * A listener is closed while a request is being established: it is neither among those
+ * that wait for accept() nor any longer among those on their way, unless close() looks at
+ * both at once. One that close() overlooks has nobody who will ever read it or close it.
+ */
+TEST_F_TIMEOUT(cm, closed_while_established, 300 * hps_slow())
+{
+	int runs = hps_env("HPS_RUNS", 10), before[2], now[2], l, c, i;
+	int64_t end = hps_now() + (runs + 10) * hps_deadline();
+	struct hps_addr at;
+
+	/* It gets there between the first and the second look. */
+	ASSERT_EQ(0, hps_run("insmod $HPSOCK_DELAY_KO symbol=hps_queue_ready,hps_queue_pop "
+			 "us=60000,40000"));
+	for (i = 0; i < runs; i++) {
+		l = hps_listen(&self->t, 1, &at);
+		ASSERT_OK(l);
+		delayed(before);
+		ASSERT_LE(0, before[0]);
+		c = hps_dial_nb(&self->t, at);
+		ASSERT_OK(c);
+		do
+			delayed(now);
+		while (now[0] == before[0] && hps_now() < end);
+		EXPECT_LT(before[0], now[0]);
+		close(l);
+		EXPECT_TRUE(hps_wait(c, POLLHUP) & POLLHUP);
+		close(c);
+	}
+}
+
 TEST_HARNESS_MAIN
