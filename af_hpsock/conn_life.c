@@ -20,9 +20,9 @@
 #include "work.h"
 
 /*
- * How long a reset waits until the peer has what the program sent before it: more than
- * twice the time after which the peer's kernel reads what it is offered
- * (HPS_FETCH_PATIENCE in fetch.c).
+ * How long a reset waits until the peer has what the program sent before it, or has
+ * finished the handshake: more than twice the time after which the peer's kernel reads
+ * what it is offered (HPS_FETCH_PATIENCE in fetch.c).
  */
 #define HPS_RESET_PATIENCE	(HZ / 2)
 
@@ -185,19 +185,27 @@ void hps_conn_check_finished(struct hps_conn *conn)
  * A program may answer and close without having read all of the question: TCP has given
  * the answer to the network before the reset, so that the peer reads it first. Here it
  * may still wait for a credit, or be offered.
+ *
+ * A request that was answered is established first. Before, the peer would be told by a
+ * REJ, which its ib_cm ignores where it overtakes the REP: the peer would think that it is
+ * connected until its device has given up, 15 s on Linux 6.1.
  */
 void hps_conn_reset(struct hps_conn *conn, int err)
 {
+	bool opening = conn->state == TCP_SYN_RECV;
+
 	lockdep_assert_held(&conn->lock);
 	if (conn->shut || conn->resetting)
 		return;
-	if (hps_conn_delivered(conn)) {
+	if (!opening && hps_conn_delivered(conn)) {
 		hps_conn_shut(conn, err);
 		return;
 	}
 	conn->resetting = true;
 	conn->err = err;
 	hps_conn_arm(conn, &conn->idle_timer, HPS_RESET_PATIENCE);
+	if (opening)
+		return;
 	hps_stream_flush(conn);
 	conn->ops->ask(conn);
 }
@@ -345,6 +353,8 @@ void hps_conn_established(struct hps_conn *conn)
 				     hps_conn_open_time(defer - 1));
 		else
 			hps_queue_ready(conn);
+	} else if (conn->resetting) {
+		hps_conn_shut(conn, conn->err);
 	} else if (sk) {
 		hps_stat_inc(conn->hn, HPS_STAT_CONNECT);
 		hps_port_rename(sk, &conn->local);
