@@ -624,14 +624,15 @@ int hps_cm_connect(struct hps_conn *conn)
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	link->id = id;
+	/* A handler may run once the id has a device, and the teardown must leave us the id. */
+	atomic_inc(&link->users);
 	hps_cm_apply_options(link, conn->sk);
 	link->resolve_ms = HPS_RESOLVE_MS;
 	err = hps_cm_prove(link);
-	if (err)
-		return hps_cm_errno(err);
-	/* From here on handlers run, and what they begin must not destroy the id. */
-	atomic_inc(&link->users);
-	err = hps_cm_resolve(link);
+	err = err ? hps_cm_errno(err) : hps_cm_resolve(link);
+	/* An id whose device went is in a state in which nothing can be asked of it. */
+	if (err && READ_ONCE(conn->shut))
+		err = -ENETDOWN;
 	hps_link_leave(link);
 	return err;
 }

@@ -99,6 +99,40 @@ TEST_F_TIMEOUT(cm, removed_while_routed, 300 * hps_slow())
 }
 
 /*
+ * The device goes between a program's bind and its question for the address, if it has a
+ * port that it must prove to the peer: rdma_cm's id has the device by then.
+ */
+TEST_F_TIMEOUT(cm, removed_while_proven, 300 * hps_slow())
+{
+	int64_t end = hps_now() + 2 * hps_deadline();
+	int c, err = 0, now[2], us;
+	struct hps_addr at;
+	pid_t pid;
+
+	ASSERT_OK(hps_listen(&self->t, 10, &at));
+	/* A connection that was there before the device went proves nothing. */
+	for (us = 200000; !err && us < 10000000; us *= 2) {
+		ASSERT_EQ(0, hps_run("insmod $HPSOCK_DELAY_KO symbol=rdma_resolve_addr us=%d", us));
+		c = hps_bound(&self->t, 0, hps_at(self->t.a, 1011));
+		ASSERT_OK(c);
+		/* No thread: who forks waits until processors have let go of its memory. */
+		pid = hps_fork();
+		if (!pid)
+			_exit(hps_connect(c, at) ? errno : 0);
+		do
+			delayed(now);
+		while (!now[0] && hps_now() < end);
+		ASSERT_EQ(0, hps_remove_device(0));
+		err = hps_reap(pid);
+		ASSERT_OK(hps_reset(c));
+		ASSERT_EQ(0, hps_add_device(0));
+		ASSERT_EQ(0, hps_run("rmmod hpsock_delay"));
+	}
+	EXPECT_EQ(ENETDOWN, err);
+	EXPECT_TRUE(hps_works_again(&self->t));
+}
+
+/*
  * The last socket that listens is closed while requests come in. rdma_cm holds no reference
  * to a listener that it has found. Only a kernel with KASAN tells of each use after free.
  */
