@@ -32,7 +32,7 @@
  *
  * Context: any.
  * Return: 0, -EAGAIN when the backlog is full, -ECONNREFUSED when the socket does
- * not listen any more.
+ * not listen any more, or not at that port.
  */
 int hps_queue_reserve(struct sock *listener, struct hps_conn *conn)
 {
@@ -40,7 +40,8 @@ int hps_queue_reserve(struct sock *listener, struct hps_conn *conn)
 	int err = 0;
 
 	spin_lock_bh(&queue->lock);
-	if (!queue->open) {
+	/* It may listen anew, elsewhere, since it was found. */
+	if (!queue->open || hps_sk(listener)->local.port != conn->local.port) {
 		err = -ECONNREFUSED;
 	} else if (sk_acceptq_is_full(listener)) {
 		err = -EAGAIN;
@@ -78,8 +79,10 @@ void hps_queue_ready(struct hps_conn *conn)
  * hps_queue_remove - a request failed before it was established
  * @conn: locked, with a listener; not freed by this, the transport has another
  *	reference
+ *
+ * Return: true if it was in a queue.
  */
-void hps_queue_remove(struct hps_conn *conn)
+bool hps_queue_remove(struct hps_conn *conn)
 {
 	struct hps_accept_queue *queue = &hps_sk(conn->listener)->queue;
 	bool queued;
@@ -94,6 +97,7 @@ void hps_queue_remove(struct hps_conn *conn)
 	spin_unlock(&queue->lock);
 	if (queued)
 		hps_conn_put(conn);
+	return queued;
 }
 
 /*
@@ -127,22 +131,21 @@ static struct hps_conn *hps_queue_stale(struct hps_accept_queue *queue)
  */
 bool hps_queue_make_room(struct sock *listener)
 {
-	struct hps_conn *conn = hps_queue_stale(&hps_sk(listener)->queue);
-	bool dropped;
+	struct hps_conn *conn;
+	bool dropped = false;
 
-	if (!conn)
-		return false;
-	spin_lock_bh(&conn->lock);
-	/* Its peer may have spoken, or its time be up, meanwhile. */
-	dropped = conn->state == TCP_SYN_RECV && conn->listener;
-	if (dropped) {
-		if (!conn->shut)
+	while (!dropped && (conn = hps_queue_stale(&hps_sk(listener)->queue))) {
+		spin_lock_bh(&conn->lock);
+		/* Its peer may have spoken, or somebody else have taken it, meanwhile. */
+		dropped = conn->state == TCP_SYN_RECV && conn->listener &&
+			  hps_queue_remove(conn);
+		if (dropped && !conn->shut)
 			hps_stat_inc(conn->hn, HPS_STAT_HALF_OPEN_DROPPED);
-		hps_queue_remove(conn);
-		hps_conn_shut(conn, ETIMEDOUT);
+		if (dropped)
+			hps_conn_shut(conn, ETIMEDOUT);
+		spin_unlock_bh(&conn->lock);
+		hps_conn_put(conn);
 	}
-	spin_unlock_bh(&conn->lock);
-	hps_conn_put(conn);
 	return dropped;
 }
 

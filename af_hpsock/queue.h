@@ -10,7 +10,7 @@ struct sock;
 int hps_queue_reserve(struct sock *listener, struct hps_conn *conn);
 bool hps_queue_make_room(struct sock *listener);
 void hps_queue_ready(struct hps_conn *conn);
-void hps_queue_remove(struct hps_conn *conn);
+bool hps_queue_remove(struct hps_conn *conn);
 struct hps_conn *hps_queue_pop(struct sock *sk, bool pending);
 bool hps_queue_has_ready(struct sock *sk);
 
