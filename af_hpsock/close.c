@@ -54,7 +54,7 @@ int hps_shutdown(struct socket *sock, int how)
 {
 	struct sock *sk = sock->sk;
 	struct hps_conn *conn;
-	int err = 0;
+	int err = 0, state;
 
 	/* From SHUT_* to the bits RCV_SHUTDOWN and SEND_SHUTDOWN. */
 	how++;
@@ -62,12 +62,13 @@ int hps_shutdown(struct socket *sock, int how)
 		return -EINVAL;
 
 	lock_sock(sk);
+	/* Completions change it. */
+	state = READ_ONCE(sk->sk_state);
 	if (sock->state == SS_CONNECTING)
-		sock->state = sk->sk_state == TCP_SYN_SENT ||
-			      sk->sk_state == TCP_CLOSE ?
+		sock->state = state == TCP_SYN_SENT || state == TCP_CLOSE ?
 			      SS_DISCONNECTING : SS_CONNECTED;
 	conn = hps_sk_conn(sk);
-	switch (sk->sk_state) {
+	switch (state) {
 	case TCP_LISTEN:
 		if (!(how & RCV_SHUTDOWN))
 			break;
