@@ -42,6 +42,7 @@
 #include "rdma.h"
 #include "read.h"
 #include "record.h"
+#include "retry.h"
 #include "service.h"
 #include "share.h"
 #include "sock.h"
@@ -53,7 +54,6 @@
 #define HPS_RETRY	6	/* Soft-RoCE takes 7 for ever */
 #define HPS_RNR_RETRY	6	/* never needed, see credit.c; 7 is for ever */
 #define HPS_TRIES_FEW	6	/* 1.5 s, see retry.c */
-#define HPS_TRIES_ANY	U8_MAX	/* more than there is time for */
 
 /* @err: negative errno, or 0 as for hps_conn_shut() */
 static void hps_cm_fail(struct hps_link *link, int err)

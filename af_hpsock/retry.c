@@ -50,7 +50,7 @@ void hps_retry_begin(struct sock *sk, unsigned long deadline)
 /**
  * hps_retry_again - plan another attempt
  * @sk: a socket whose attempt failed
- * @tries: attempts there may be in all
+ * @tries: attempts there may be in all, or HPS_TRIES_ANY
  *
  * Context: hps_conn.lock of that attempt held.
  * Return: false if there were that many or time is up.
@@ -60,10 +60,11 @@ bool hps_retry_again(struct sock *sk, u8 tries)
 	struct hps_sock *hsk = hps_sk(sk);
 	unsigned long delay = hsk->connect_delay, now = jiffies;
 
-	if (hsk->connect_tries >= tries ||
+	if ((hsk->connect_tries >= tries && tries < HPS_TRIES_ANY) ||
 	    time_after_eq(now, hsk->connect_deadline))
 		return false;
-	hsk->connect_tries++;
+	if (hsk->connect_tries < U8_MAX)
+		hsk->connect_tries++;
 	/* The last one is at the end, which hps_conn_limit_opening() makes. */
 	delay = min(delay, hsk->connect_deadline - now);
 	hsk->connect_delay = min_t(unsigned long, hsk->connect_delay * 2,
