@@ -294,6 +294,21 @@ static int hps_cm_ask_apart(struct hps_link *link)
 	return 0;
 }
 
+/* The thread that asks, if there is one, ends: soon, or at once. May sleep. */
+static void hps_cm_end_asker(struct hps_link *link, bool kill)
+{
+	struct task_struct *asker = xchg(&link->asker, NULL);
+
+	if (!asker)
+		return;
+	if (kill)
+		send_sig(SIGKILL, asker, 1);
+	/* One that never ran did not count itself off. */
+	if (kthread_stop(asker))
+		hps_share_asked(link->receives.share);
+	put_task_struct(asker);
+}
+
 /**
  * hps_cm_stop - the attempt to connect, if there is one, gives up
  * @link: shut, so that no attempt begins any more
@@ -303,14 +318,7 @@ static int hps_cm_ask_apart(struct hps_link *link)
 void hps_cm_stop(struct hps_link *link)
 {
 	cancel_work_sync(&link->attempt);
-	if (link->asker) {
-		send_sig(SIGKILL, link->asker, 1);
-		/* One that never ran did not count itself off. */
-		if (kthread_stop(link->asker))
-			hps_share_asked(link->receives.share);
-		put_task_struct(link->asker);
-		link->asker = NULL;
-	}
+	hps_cm_end_asker(link, true);
 	/* A handler that runs is the last to look at the link, and to begin an attempt. */
 	rdma_lock_handler(link->id);
 	rdma_unlock_handler(link->id);
@@ -460,6 +468,8 @@ static void hps_cm_established(struct hps_link *link,
 	/* The responder had the hello with the request, and waits for a message. */
 	if (!initiator)
 		return;
+	/* It has asked. What is left of it takes more memory than the connection. */
+	hps_cm_end_asker(link, false);
 	if (hps_cm_check_hello(hello, event->param.conn.private_data_len) ||
 	    hello->type != hps_cm_type(link)) {
 		hps_stat_inc(link->conn.hn, HPS_STAT_VIOLATION_HELLO);

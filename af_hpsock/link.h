@@ -48,7 +48,8 @@ struct hps_slot {
  * @users: who is between hps_link_enter() and hps_link_leave()
  * @teardown: runs once, see rdma.c
  * @attempt: hps_cm_attempt_work(); cancelled by @teardown
- * @asker: iWARP: the thread that @attempt began, referenced; stopped by @teardown
+ * @asker: iWARP: the thread that @attempt began, referenced; ended by who takes it from
+ *	here, once it is established or in @teardown
  * @resolve_ms: time given to the last try to resolve the address
  * @tuning: the socket's values of tunables
  * @routed: address and route are resolved; set before @attempt is queued
