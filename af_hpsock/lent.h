@@ -16,6 +16,9 @@ struct sock;
 /* Fewer bytes never are: the least value of zcopy_threshold. */
 #define HPS_LENT_MIN	4096
 
+/* Bytes of memory that lead to what is lent. */
+#define HPS_LENT_OVERHEAD	512
+
 /**
  * struct hps_lent - pages that the peer may read where they are
  * @conn: the connection that they are lent on, referenced: it learns how it went
@@ -25,6 +28,7 @@ struct sock;
  * @hold: protects them, and has the references; or NULL: each is referenced
  * @counted: @hold is one of hps_conn.holds
  * @uarg: who is told when they are not needed any more, referenced; or NULL
+ * @charged: bytes charged to the socket
  * @locked: what counts against RLIMIT_MEMLOCK
  * @work: ends @hold, which a completion cannot
  */
@@ -36,6 +40,7 @@ struct hps_lent {
 	struct hps_hold *hold;
 	bool counted;
 	struct ubuf_info *uarg;
+	u32 charged;
 	struct mmpin locked;
 	struct work_struct work;
 };

@@ -393,6 +393,27 @@ static void hps_send_take_turn(struct hps_conn *conn,
 }
 
 /*
+ * Queue what is lent. Whose RLIMIT_MEMLOCK pages do not count for is charged them, as
+ * hps_send_gather() does. False if that is not to be, and @lent is the caller's still.
+ */
+static bool hps_send_lend(struct sock *sk, struct hps_conn *conn,
+			  struct hps_send_call *call, struct hps_lent *lent)
+{
+	u32 mem = call->gather && !call->uarg ? lent->mem.len + HPS_LENT_OVERHEAD : 0;
+
+	if (mem && !hps_sock_charge(sk, mem, SK_MEM_SEND))
+		return false;
+	lent->charged = mem;
+	hps_sk(sk)->tx_charged += mem;
+	/* This may free it. */
+	if (conn->ops->tx_lend(conn, lent))
+		return true;
+	hps_sk(sk)->tx_charged -= mem;
+	sk_mem_uncharge(sk, mem);
+	return false;
+}
+
+/*
  * Lend bytes to the peer, if there are enough of them to be worth it. SO_SNDBUF grows
  * with what is sent, as TCP's does. Returns how many are lent, 0 to send them otherwise.
  */
@@ -418,12 +439,11 @@ static ssize_t hps_send_lent(struct sock *sk, struct hps_conn *conn,
 		call->lend_from = call->sent + refused;
 		return 0;
 	}
-	/* tx_lend() may free it. */
 	len = lent->mem.len;
 	waited = lent->waited;
 	if (conn->tx_head)
 		hps_send_fill_head(call, conn->tx_head, len);
-	if (conn->ops->tx_lend(conn, lent)) {
+	if (hps_send_lend(sk, conn, call, lent)) {
 		if (waited && !call->waited)
 			hps_send_take_turn(conn, call);
 		hps_sock_grow_sndbuf(sk);
@@ -431,6 +451,7 @@ static ssize_t hps_send_lent(struct sock *sk, struct hps_conn *conn,
 	}
 	iov_iter_revert(iter, len);
 	hps_lent_drop(lent);
+	call->lend_from = call->sent + len;
 	return 0;
 }
 

@@ -36,11 +36,14 @@ static void hps_source_unmap(struct hps_dma *dma)
 	hps_key_unmap(&hps_source(&dma->buf)->key, dma->ibdev, DMA_TO_DEVICE);
 }
 
-/* hps_buf.release: also gives the pages back. */
+/* hps_buf.release: also gives the pages back, and what the socket was charged. */
 static void hps_source_release(struct hps_buf *buf)
 {
+	struct hps_lent *lent = hps_source(buf)->lent;
+
 	hps_dma_unmap(buf);
-	hps_lent_put(hps_source(buf)->lent);
+	atomic_add(lent->charged, &lent->conn->done_mem);
+	hps_lent_put(lent);
 }
 
 /*

@@ -616,9 +616,10 @@ static long protocol_memory(const char *name)
 }
 
 /* Pages that wait to be sent are charged as a copy would be, and no longer than they wait. */
-TEST_F(splice, sendfile_charged)
+static void sendfile_is_charged(struct __test_metadata *_metadata, const struct hps *t, int c,
+				int s)
 {
-	const char *name = self->t.rdma ? "HPSOCK" : self->t.af == AF_INET6 ? "TCPv6" : "TCP";
+	const char *name = t->rdma ? "HPSOCK" : t->af == AF_INET6 ? "TCPv6" : "TCP";
 	/* Each processor has a MiB that is in no sum. */
 	long spare = sysconf(_SC_NPROCESSORS_CONF) * MIB;
 	long before = protocol_memory(name), queued;
@@ -626,18 +627,35 @@ TEST_F(splice, sendfile_charged)
 
 	ASSERT_OK(file);
 	ASSERT_LE(0, before);
-	ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_RCVBUF, 65536));
-	ASSERT_OK(hps_set(self->c, SOL_SOCKET, SO_SNDBUFFORCE, spare + 4 * MIB));
-	ASSERT_OK(hps_nonblock(self->c, true));
-	for (i = 0; i < 1000 && sendfile(self->c, file, &(off_t){ 0 }, MIB) > 0; i++)
+	ASSERT_OK(hps_set(s, SOL_SOCKET, SO_RCVBUF, 65536));
+	ASSERT_OK(hps_set(c, SOL_SOCKET, SO_SNDBUFFORCE, spare + 4 * MIB));
+	ASSERT_OK(hps_nonblock(c, true));
+	for (i = 0; i < 1000 && sendfile(c, file, &(off_t){ 0 }, MIB) > 0; i++)
 		;
-	ASSERT_OK(ioctl(self->c, SIOCOUTQ, &i));
+	ASSERT_OK(ioctl(c, SIOCOUTQ, &i));
 	queued = i;
 	EXPECT_LT(2 * spare + 4 * MIB, queued);
 	EXPECT_LE(before + queued - 2 * spare, protocol_memory(name));
-	ASSERT_OK(hps_reset(self->c));
+	ASSERT_OK(hps_reset(c));
 	ASSERT_TRUE(hps_settle());
 	EXPECT_GE(before + 2 * spare, protocol_memory(name));
+}
+
+TEST_F(splice, sendfile_charged)
+{
+	sendfile_is_charged(_metadata, &self->t, self->c, self->s);
+}
+
+/* Also where the peer is to read them. */
+TEST_F(splice, sendfile_lent_charged)
+{
+	if (!self->t.rdma)
+		SKIP(return, "an option of AF_HPSOCK");
+	ASSERT_OK(hps_set(self->c, SOL_HPSOCK, HPSOCK_ZCOPY_THRESHOLD, 65536));
+	sendfile_is_charged(_metadata, &self->t, self->c, self->s);
+	/* Before Linux 6.5 a kernel's splice() into a socket copies. */
+	if (hps_kernel() >= 605)
+		EXPECT_LT(0, hps_stat("tx_lent"));
 }
 
 TEST_F(splice, sendfile_nonblocking)
