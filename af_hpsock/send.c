@@ -759,7 +759,8 @@ static int hps_send_begin(struct sock *sk, struct hps_send_call *call,
 
 /*
  * Drop the call's reference to what tells the program of completion. If io_uring made
- * that it is io_uring's; if we did, an error takes it back, and its number.
+ * that it is io_uring's; if we did, an error takes it back, and its number. But not that
+ * of a message that fails after its beginning was queued: the peer is still to have that.
  */
 static void hps_send_finish(struct sock *sk, struct hps_send_call *call,
 			    int ret)
@@ -768,7 +769,7 @@ static void hps_send_finish(struct sock *sk, struct hps_send_call *call,
 
 	if (!call->uarg || call->msg->msg_ubuf)
 		return;
-	if (ret <= 0) {
+	if (ret <= 0 && !call->sent) {
 		net_zcopy_put_abort(call->uarg, true);
 		return;
 	}

@@ -660,6 +660,27 @@ TEST_F(seqpacket, heads_between)
 	EXPECT_EQ(0, hps_reap(pid));
 }
 
+/*
+ * A message that fails after its beginning was queued has a number with MSG_ZEROCOPY, as the
+ * peer still reads the memory: the program may not change it before it is told.
+ */
+TEST_F(seqpacket, zerocopy_failed)
+{
+	struct iovec iov[2] = { { self->buf, 200000 }, { hps_unmapped(), 5000 } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+
+	if (!variant->rdma)
+		SKIP(return, "AF_UNIX has no MSG_ZEROCOPY");
+	ASSERT_OK(hps_set(self->c, SOL_SOCKET, SO_SNDBUFFORCE, 500000));
+	ASSERT_OK(hps_zerocopy(&self->t, self->c));
+	ASSERT_ERRNO(EFAULT, sendmsg(self->c, &msg, MSG_ZEROCOPY));
+	iov[0].iov_base = hps_unmapped();
+	ASSERT_ERRNO(EFAULT, sendmsg(self->c, &msg, MSG_ZEROCOPY));
+	ASSERT_EQ(1000, send(self->c, self->buf, 1000, MSG_ZEROCOPY));
+	ASSERT_EQ(1000, recv(self->s, self->buf, LARGE, 0));
+	EXPECT_TRUE(hps_completed(&self->t, self->c, 0, 1));
+}
+
 /* A stream socket's ports are others. */
 TEST_F(seqpacket, ports)
 {
