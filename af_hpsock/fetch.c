@@ -32,6 +32,12 @@
 /* How long an offer waits for a reader before it is fetched without one. */
 #define HPS_FETCH_PATIENCE	msecs_to_jiffies(200)
 
+/* What a buffer of our own is charged: many may be short. */
+static u32 hps_fetch_mem(u32 size)
+{
+	return size + sizeof(struct hps_buf);
+}
+
 /* May who has the socket's lock come to the queue? A snapshot for who has not. */
 static bool hps_fetch_free(const struct hps_conn *conn)
 {
@@ -88,8 +94,8 @@ void hps_fetch_consumed(struct hps_conn *conn, struct hps_buf *buf)
 		return;
 	}
 	if (conn->sk) {
-		hps_sk(conn->sk)->rx_charged -= buf->size;
-		sk_mem_uncharge(conn->sk, buf->size);
+		hps_sk(conn->sk)->rx_charged -= hps_fetch_mem(buf->size);
+		sk_mem_uncharge(conn->sk, hps_fetch_mem(buf->size));
 	}
 	hps_buf_free(buf);
 }
@@ -111,16 +117,16 @@ static struct hps_buf *hps_fetch_buf(struct sock *sk, struct hps_buf *from, u32 
 {
 	struct hps_buf *local;
 
-	if (!hps_sock_charge(sk, size, SK_MEM_RECV))
+	if (!hps_sock_charge(sk, hps_fetch_mem(size), SK_MEM_RECV))
 		return NULL;
 	local = hps_buf_local(size);
 	if (!local) {
-		sk_mem_uncharge(sk, size);
+		sk_mem_uncharge(sk, hps_fetch_mem(size));
 		return NULL;
 	}
 	local->fetched = true;
 	local->from = from;
-	hps_sk(sk)->rx_charged += size;
+	hps_sk(sk)->rx_charged += hps_fetch_mem(size);
 	return local;
 }
 
@@ -315,7 +321,7 @@ static struct hps_buf *hps_fetch_first(struct sock *sk, struct hps_conn *conn)
 			found = buf;
 			break;
 		}
-		here += buf->end - buf->start;
+		here += hps_fetch_mem(buf->end - buf->start);
 	}
 	spin_unlock_bh(&conn->lock);
 	return here < limit ? found : NULL;
@@ -369,7 +375,7 @@ static struct hps_buf *hps_fetch_oldest(struct sock *sk, struct hps_conn *conn,
 			found = buf;
 			break;
 		}
-		here += buf->end - buf->start;
+		here += hps_fetch_mem(buf->end - buf->start);
 	}
 	if (found && !conn->shut) {
 		*wait = HPS_FETCH_PATIENCE -

@@ -19,13 +19,14 @@ static void hps_fetch_consumed__fetched(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		struct hps_buf *buf = hps_buf_local(sizes[i]);
+		u32 mem = sizes[i] + sizeof(*buf);
 
 		KUNIT_ASSERT_NOT_NULL(test, buf);
 		buf->fetched = true;
 		buf->end = sizes[i];
 		lock_sock(sk);
-		KUNIT_EXPECT_TRUE(test, hps_sock_charge(sk, sizes[i], SK_MEM_RECV));
-		hps_sk(sk)->rx_charged += sizes[i];
+		KUNIT_EXPECT_TRUE(test, hps_sock_charge(sk, mem, SK_MEM_RECV));
+		hps_sk(sk)->rx_charged += mem;
 		spin_lock_bh(&conn->lock);
 		list_add_tail(&buf->list, &conn->rxq);
 		atomic_add(sizes[i], &conn->rx_avail);
