@@ -278,11 +278,11 @@ static ssize_t hps_record_piece(struct sock *sk, struct hps_record_call *call)
 
 /*
  * Read a message, or as much of it as can be had. Returns 0, or an errno with nothing
- * copied. What is left of it then is still to be read.
+ * read. What is left of it then is still to be read.
  */
 static int hps_record_read(struct sock *sk, struct hps_record_call *call)
 {
-	bool split = hps_sk(sk)->split, ended = false;
+	bool split = hps_sk(sk)->split, ended = false, some;
 	ssize_t n;
 
 	call->more = false;
@@ -307,12 +307,14 @@ static int hps_record_read(struct sock *sk, struct hps_record_call *call)
 	call->eor = call->f->head.flags & HPS_RECORD_EOR;
 	return 0;
 out:
-	/* What was read comes first; the error is the next call's. */
-	if (call->copied && call->conn->reported && n == -call->conn->err)
+	/* What was read, or has been passed over, comes first; the error is the next call's. */
+	some = call->copied || (call->len && !call->drops);
+	if (some && hps_sk_conn(sk) == call->conn && call->conn->reported &&
+	    n == -call->conn->err)
 		WRITE_ONCE(sk->sk_err, -n);
 	call->more = true;
-	call->over = !n && !call->copied;
-	return call->copied && n != -EFAULT ? 0 : n;
+	call->over = !n && !some;
+	return some && n != -EFAULT ? 0 : n;
 }
 
 /* All of a message is off the queue. */
@@ -454,7 +456,7 @@ static int hps_record_recv_one(struct sock *sk, struct hps_record_call *call)
 	}
 	if (!call->more)
 		hps_record_done(conn);
-	else if (call->copied)
+	else if (call->len && !call->drops)
 		conn->rx_parted = true;
 	return err;
 }

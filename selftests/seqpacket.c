@@ -705,6 +705,31 @@ TEST_F(seqpacket, ports)
 	EXPECT_ERRNO(EOPNOTSUPP, hps_set(fd, SOL_HPSOCK, HPSOCK_SPLIT, 1));
 }
 
+/* What a call without memory has passed over is missing, and whoever reads on is told. */
+TEST_F(seqpacket, passed_over)
+{
+	struct hps_call call = { .fn = send_large, .fd = self->c, .len = LARGE, .arg = 1 };
+	struct iovec iov = { .iov_base = self->buf };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	int n;
+
+	if (!variant->rdma)
+		SKIP(return, "AF_UNIX takes no message that is larger than SO_SNDBUF");
+	hps_start(&call);
+	do {
+		ASSERT_TRUE(hps_wait(self->s, POLLIN));
+		n = recvmsg(self->s, &msg, MSG_DONTWAIT);
+	} while (n < 0 && errno == EAGAIN);
+	ASSERT_EQ(0, n);
+	EXPECT_EQ(MSG_MORE | MSG_TRUNC, msg.msg_flags & (MSG_MORE | MSG_TRUNC));
+	iov.iov_len = LARGE;
+	do {
+		ASSERT_LT(0, recvmsg(self->s, &msg, 0));
+	} while (msg.msg_flags & MSG_MORE);
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(LARGE, call.ret);
+}
+
 /* The peer's end in the middle of a message is an end, and no message. */
 TEST_F(seqpacket, peer_gone)
 {
