@@ -36,6 +36,9 @@
 /* Who drops bytes sees once in so many whether it is to go on. */
 #define HPS_RECORD_STEP	SZ_1M
 
+/* How long a call that may not wait makes room for the rest of a message. */
+#define HPS_RECORD_SLOW	(HZ / 10)
+
 /**
  * hps_record_init - is the stream of a new connection one of records?
  * @conn: nobody else knows it
@@ -370,6 +373,7 @@ static bool hps_record_clears(struct hps_conn *conn,
 /* Wait for a message. Returns 1, 0 at the end of the stream, or a negative errno. */
 static int hps_record_wait(struct sock *sk, struct hps_record_call *call)
 {
+	unsigned long until = jiffies + HPS_RECORD_SLOW;
 	int disconnects = sk->sk_disconnects, err;
 	struct hps_conn *conn;
 	u32 avail;
@@ -413,7 +417,10 @@ static int hps_record_wait(struct sock *sk, struct hps_record_call *call)
 		if (avail && !over && hps_record_stuck(conn)) {
 			if (hps_record_as_it_comes(sk, conn, call))
 				return 1;
-			continue;
+			/* The peer may offer byte by byte, and take its time for each. */
+			if (!signal_pending(current) &&
+			    (call->timeo || time_before(jiffies, until)))
+				continue;
 		}
 		if (over)
 			return hps_recv_end(sk);

@@ -28,6 +28,9 @@
 #define HPS_SPIN_MISSES	4	/* after so many in a row that were in vain, reads do not spin */
 #define HPS_SPIN_AGAIN	32	/* but for one in so many */
 
+/* How long a call that may not wait begins to fetch what more it has room for. */
+#define HPS_RECV_SLOW	(HZ / 10)
+
 /**
  * hps_recv_take - bytes at the head of a buffer are not needed there any more
  * @conn: locked; the reader's socket is, too
@@ -151,12 +154,29 @@ static void hps_recv_pass(struct hps_conn *conn, struct hps_buf *buf)
 	spin_unlock_bh(&conn->lock);
 }
 
+/*
+ * Shall a call fetch more than once? A peer may offer its bytes one by one, and take its time
+ * to have each of them read: a signal ends the call, and one that may not wait leaves the
+ * rest to the next. @until is 0, and the caller's. Returns 0, or an errno if nothing was read.
+ */
+static int hps_recv_again(const struct hps_reader *r, unsigned long *until)
+{
+	if (!*until) {
+		*until = jiffies + HPS_RECV_SLOW;
+		return 0;
+	}
+	if (signal_pending(current))
+		return r->timeo ? sock_intr_errno(r->timeo) : -EAGAIN;
+	return r->timeo || time_before(jiffies, *until) ? 0 : -EAGAIN;
+}
+
 /* Hand over what is there. Returns bytes, or the reader's errno if it took none. */
 static ssize_t hps_recv_some(struct sock *sk, struct hps_conn *conn,
 			     struct hps_reader *r, size_t len)
 {
 	struct hps_buf *buf = hps_recv_next(conn, NULL);
 	bool peek = r->flags & MSG_PEEK;
+	unsigned long until = 0;
 	u32 skip = r->off;
 	size_t total = 0;
 
@@ -170,7 +190,8 @@ static ssize_t hps_recv_some(struct sock *sk, struct hps_conn *conn,
 		 * offers in the order of the stream.
 		 */
 		if (skip >= there && buf->remote && !r->blind) {
-			taken = hps_fetch(sk, conn, buf, skip, r, 0);
+			taken = hps_recv_again(r, &until) ?:
+				hps_fetch(sk, conn, buf, skip, r, 0);
 			if (taken < 0)
 				return total ?: taken;
 			buf = hps_recv_next(conn, NULL);
@@ -206,7 +227,8 @@ static ssize_t hps_recv_some(struct sock *sk, struct hps_conn *conn,
 			continue;
 		}
 		if (buf->remote && !r->blind) {
-			taken = hps_fetch(sk, conn, buf, skip, r, bound ?: n);
+			taken = hps_recv_again(r, &until) ?:
+				hps_fetch(sk, conn, buf, skip, r, bound ?: n);
 			if (taken < 0)
 				return total ?: taken;
 			/* It was not read to where @r wants it, but into the queue. */

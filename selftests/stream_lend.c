@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
+#include <sys/time.h>
 
 #define MIB (1 << 20)
 #define HUGE (2 * MIB)
@@ -847,6 +848,49 @@ TEST_F(lend, peek_off)
 	EXPECT_EQ(3 * len, hps_pull(self->s, 3 * len, len, 1));
 	ASSERT_TRUE(send_all(self->c, out, len, promised(&self->t)));
 	EXPECT_EQ(len, hps_pull(self->s, len, len, 1));
+}
+
+/*
+ * Offers that take long to be read do not keep a reader: it may not wait and has got
+ * something, or a signal has come.
+ */
+static int64_t read_slowly(const struct hps *t, int c, int s, int signal)
+{
+	enum { LEN = 4096, SENDS = 8, ALL = LEN * SENDS };
+	struct itimerval soon = { .it_value.tv_usec = 150000 };
+	int64_t end = hps_now() + 2 * hps_deadline(), n;
+	static uint8_t out[ALL];
+
+	hps_fill(out, ALL, 0, 1);
+	do {
+		for (n = 0; n < SENDS; n++)
+			if (!send_all(c, out + n * LEN, LEN, promised(t)))
+				return -1;
+		if (!hps_until_inq(s, ALL) ||
+		    (signal && setitimer(ITIMER_REAL, &soon, NULL)))
+			return -1;
+		n = recv(s, in, ALL, signal ? 0 : MSG_DONTWAIT);
+		if (n <= 0 || hps_check(in, n, 0, 1) != (size_t)n ||
+		    hps_pull_at(s, n, ALL - n, ALL, 1) != ALL - n)
+			return -1;
+	} while (n == ALL && hps_now() < end);
+	return ALL - n;
+}
+
+TEST_F_TIMEOUT(lend, slow_offers, 300 * hps_slow())
+{
+	if (!self->t.rdma)
+		SKIP(return, "TCP has what it says is there");
+	ASSERT_OK(hps_set(self->c, SOL_HPSOCK, HPSOCK_ZCOPY_THRESHOLD, 4096));
+	ASSERT_OK(promise(&self->t, self->c));
+	if (!hps_delay_packets()) {
+		hps_delay_no_packets();
+		SKIP(return, "this kernel has no netem");
+	}
+	EXPECT_LT(0, read_slowly(&self->t, self->c, self->s, 0));
+	hps_catch(SIGALRM, 0);
+	EXPECT_LT(0, read_slowly(&self->t, self->c, self->s, SIGALRM));
+	hps_delay_no_packets();
 }
 
 /* Two readers have all of it between them, each byte once. */
