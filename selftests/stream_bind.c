@@ -146,10 +146,11 @@ static bool over(int fd)
 	return false;
 }
 
-/* Both directions of a connection end. */
+/* Both directions of a connection end, that of @fd first. */
 static bool ends(int fd, int peer)
 {
-	return !shutdown(fd, SHUT_RDWR) && !shutdown(peer, SHUT_RDWR) && over(fd) && over(peer);
+	return !shutdown(fd, SHUT_RDWR) && hps_wait(peer, POLLRDHUP) & POLLRDHUP &&
+	       !shutdown(peer, SHUT_RDWR) && over(fd) && over(peer);
 }
 
 /* After a connection a socket has only the port that its program had asked for. */
