@@ -297,7 +297,7 @@ known()
 {
 	[ "$dev" != siw ] || echo 'clock-AF_INET|unreferenced object .*size 32.*48 50 53 31 01'
 	[ "$dev" != siw ] || echo 'slab-use-after-free in [a-z_]*(spin|wake)[a-z_]*\+.*(Workqueue: siw_cm_wq|by task hpsock_ask/)'
-	[ "$dev" != rxe ] || echo 'rxe_task.c:[0-9]+ rxe_sched_task.*rxe_udp_encap_recv'
+	[ "$dev" != rxe ] || echo 'rxe_sched_task\+.*rxe_udp_encap_recv'
 	[ "$dev" != rxe ] || echo 'slab-use-after-free in rxe_pool_get_index'
 	[ "$kernel" != kcsan ] || echo 'BUG: KCSAN: '
 	[ -z "$expect" ] || echo "$expect"
