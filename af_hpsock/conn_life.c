@@ -20,11 +20,14 @@
 #include "work.h"
 
 /*
- * How long a reset waits until the peer has what the program sent before it, or has
- * finished the handshake: more than twice the time after which the peer's kernel reads
- * what it is offered (HPS_FETCH_PATIENCE in fetch.c).
+ * How long a reset waits until the peer has what the program sent before it: more than
+ * twice the time after which the peer's kernel reads what it is offered
+ * (HPS_FETCH_PATIENCE in fetch.c).
  */
 #define HPS_RESET_PATIENCE	(HZ / 2)
+
+/* And how long until the peer has finished the handshake: see HPS_QUEUE_PATIENCE. */
+#define HPS_OPEN_PATIENCE	(3 * HZ)
 
 /* Have both directions come to their end? */
 static bool hps_conn_finished(const struct hps_conn *conn)
@@ -203,7 +206,7 @@ void hps_conn_reset(struct hps_conn *conn, int err)
 	}
 	conn->resetting = true;
 	conn->err = err;
-	hps_conn_arm(conn, &conn->idle_timer, HPS_RESET_PATIENCE);
+	hps_conn_arm(conn, &conn->idle_timer, opening ? HPS_OPEN_PATIENCE : HPS_RESET_PATIENCE);
 	if (opening)
 		return;
 	hps_stream_flush(conn);

@@ -206,6 +206,19 @@ static void hps_conn_drop__at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->shut, 1);
 }
 
+/* A request that was answered is established first. */
+static void hps_conn_drop__answered(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_SYN_RECV);
+
+	hps_conn_drop(&fake->conn);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.idle_timer));
+	KUNIT_EXPECT_EQ(test, fake->nr, 0);
+	FAKE_LOCKED(fake, hps_conn_established(&fake->conn));
+	KUNIT_EXPECT_EQ(test, fake->shut, 1);
+}
+
 static void hps_conn_attach__no_memory(struct kunit *test)
 {
 	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
@@ -370,6 +383,7 @@ static struct kunit_case conn_life_cases[] = {
 	KUNIT_CASE(hps_conn_check_finished__in_order),
 	KUNIT_CASE(hps_conn_drop__reset_waits),
 	KUNIT_CASE(hps_conn_drop__at_once),
+	KUNIT_CASE(hps_conn_drop__answered),
 	KUNIT_CASE(hps_conn_attach__no_memory),
 	KUNIT_CASE(hps_conn_attach__ended),
 	KUNIT_CASE(hps_conn_orphan__too_many),
