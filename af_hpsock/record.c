@@ -280,6 +280,18 @@ static ssize_t hps_record_piece(struct sock *sk, struct hps_record_call *call)
 }
 
 /*
+ * Reading ended with @n: was that the end of the connection? A part of a message is for who
+ * can have the rest. Nobody can have that of this one, and who is told so needs no part.
+ */
+static bool hps_record_cut_off(struct sock *sk,
+			       const struct hps_record_call *call, ssize_t n)
+{
+	if (hps_sk_conn(sk) != call->conn)
+		return true;
+	return call->conn->reported && (!n || n == -call->conn->err);
+}
+
+/*
  * Read a message, or as much of it as can be had. Returns 0, or an errno with nothing
  * read. What is left of it then is still to be read.
  */
@@ -310,11 +322,9 @@ static int hps_record_read(struct sock *sk, struct hps_record_call *call)
 	call->eor = call->f->head.flags & HPS_RECORD_EOR;
 	return 0;
 out:
-	/* What was read, or has been passed over, comes first; the error is the next call's. */
-	some = call->copied || (call->len && !call->drops);
-	if (some && hps_sk_conn(sk) == call->conn && call->conn->reported &&
-	    n == -call->conn->err)
-		WRITE_ONCE(sk->sk_err, -n);
+	/* The rest may come: what was read, or has been passed over, is a success. */
+	some = (call->copied || (call->len && !call->drops)) &&
+	       !hps_record_cut_off(sk, call, n);
 	call->more = true;
 	call->over = !n && !some;
 	return some && n != -EFAULT ? 0 : n;

@@ -9,6 +9,7 @@
 
 #define LARGE	(3 << 20)
 #define SEED	7
+#define CUTS	50	/* attempts to reset a connection in the middle of a message */
 
 FIXTURE(seqpacket) {
 	struct hps t;
@@ -742,6 +743,44 @@ TEST_F(seqpacket, peer_gone)
 	ASSERT_TRUE(hps_done(&call));
 	EXPECT_EQ(-1, call.ret);
 	EXPECT_TRUE(call.err == ECONNRESET || call.err == EPIPE) TH_LOG("error %d", call.err);
+}
+
+/* One whose rest is lost with the connection is an error, also for who has read some of it. */
+TEST_F(seqpacket, cut_off)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	char *mem = hps_memory(LARGE);
+	int i, cut = 0;
+
+	if (!variant->rdma)
+		SKIP(return, "AF_UNIX takes no message that is larger than SO_SNDBUF");
+	ASSERT_NE(NULL, mem);
+	ASSERT_TRUE(hps_set_zcopy("off"));
+	for (i = 0; i < CUTS && !cut; i++) {
+		struct hps_call from = { .fn = send_large, .len = LARGE, .arg = 1 };
+		struct hps_call to = { .fn = hps_recv_call, .buf = mem, .len = LARGE };
+		long came = hps_stat("rx_bytes");
+
+		ASSERT_OK(hps_pair(&self->t, &from.fd, &to.fd));
+		/* Otherwise all of it may have room before it is read. */
+		ASSERT_OK(hps_set(to.fd, SOL_SOCKET, SO_RCVBUF, 131072));
+		hps_start(&to);
+		hps_start(&from);
+		while (hps_stat("rx_bytes") < came + LARGE / 4)
+			;
+		ASSERT_OK(connect(from.fd, &none, sizeof(none)));
+		ASSERT_TRUE(hps_done(&from));
+		ASSERT_TRUE(hps_done(&to));
+		cut = to.ret != LARGE;
+		if (cut) {
+			EXPECT_EQ(-1, to.ret);
+			EXPECT_EQ(ECONNRESET, to.err);
+			EXPECT_EQ(0, recv(to.fd, mem, LARGE, 0));
+		}
+		close(from.fd);
+		close(to.fd);
+	}
+	EXPECT_TRUE(cut) TH_LOG("too slow each time");
 }
 
 TEST_HARNESS_MAIN
