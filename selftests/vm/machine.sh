@@ -353,7 +353,17 @@ suspicious()
 			n = 0
 			text = whole = ""
 		}
-		$0 ~ reports { flush(); n = 1 }
+		# User Mode Linux shows its registers, and then panics.
+		/ Pid: [0-9]+, comm: / { registers = ""; shown = 1 }
+		$0 ~ reports {
+			flush()
+			n = 1
+			if (/Kernel panic/)
+				text = whole = registers
+			registers = ""
+			shown = 0
+		}
+		shown && shown++ <= 20 { registers = registers $0 "\n" }
 		n && n <= 60 { text = text $0 "\n" }
 		n && n++ <= 400 { whole = whole $0 "\n" }
 		END { flush() }'
