@@ -156,11 +156,16 @@ static bool hps_port_try(struct hps_net *hn, struct sock *sk,
 
 /*
  * What close(2) has left is over but for the peer's FIN. TCP would have it in TIME_WAIT,
- * which does not keep its ends from a socket that is bound to them.
+ * which does not keep its ends from a socket that is bound to them. A peer may know of our
+ * FIN before its answer is here, so what counts is that all is on its way.
  */
 static bool hps_port_left(const struct sock *sk)
 {
-	return sock_flag(sk, SOCK_DEAD) && sk->sk_state == TCP_FIN_WAIT2;
+	int state = READ_ONCE(sk->sk_state);
+
+	return sock_flag(sk, SOCK_DEAD) &&
+	       (state == TCP_FIN_WAIT2 ||
+		(state == TCP_FIN_WAIT1 && READ_ONCE(hps_sk(sk)->fin_sent)));
 }
 
 /* Is there such a connection? The address of one that begins may not be known yet. */
@@ -193,6 +198,7 @@ static void hps_port_begin(struct hps_net *hn, struct sock *sk,
 			   const struct hps_addr *peer)
 {
 	hps_sock_set_peer(sk, peer);
+	WRITE_ONCE(hps_sk(sk)->fin_sent, false);
 	hps_sock_set_state(sk, TCP_SYN_SENT);
 	hps_port_hash(hn, sk);
 }

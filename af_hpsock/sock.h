@@ -67,6 +67,7 @@ struct hps_accept_queue {
  *	socket lock
  * @conn: referenced; set by attach, cleared by disconnect and destruct.
  *	Socket lock, or RCU to look
+ * @fin_sent: as hps_conn.fin_sent, for who has no reference to that; written with its lock
  * @rx_charged: bytes of receive buffers charged to the socket
  * @tx_charged: bytes of send buffers, and of pages instead, charged to the socket
  * @nodelay: TCP_NODELAY
@@ -106,6 +107,7 @@ struct hps_sock {
 	struct hlist_node listen_node;
 	struct hps_conn __rcu *conn;
 	u8 later;
+	bool fin_sent;
 	u32 rx_charged;
 	u32 tx_charged;
 	bool nodelay;

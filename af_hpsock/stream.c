@@ -165,8 +165,11 @@ void hps_stream_push(struct hps_conn *conn)
 	if (conn->user_timeout && conn->tx_unacked)
 		hps_probe_arm(conn);
 	if (conn->fin_queued && !conn->fin_sent && !conn->tx_turn &&
-	    !conn->ops->send_fin(conn))
+	    !conn->ops->send_fin(conn)) {
 		conn->fin_sent = true;
+		if (conn->sk)
+			WRITE_ONCE(hps_sk(conn->sk)->fin_sent, true);
+	}
 }
 
 /**

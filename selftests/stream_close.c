@@ -644,6 +644,31 @@ TEST_F(close, same_ports_half)
 	ASSERT_EQ(100, hps_pull(next, 100, 100, 2));
 }
 
+/* And no later than that, where the answer of TCP may be on its way. */
+TEST_F(close, same_ports_at_once)
+{
+	struct hps_addr at, from = self->t.a;
+	/* The old end makes TCP try a second time. */
+	int l = hps_listen(&self->t, 1, &at), rounds = self->t.rdma ? 100 : 3, old = -1, c, s, i;
+
+	ASSERT_OK(l);
+	for (i = 0; i < rounds; i++) {
+		c = hps_socket(&self->t, 0);
+		ASSERT_OK(c);
+		ASSERT_OK(hps_set(c, SOL_SOCKET, SO_REUSEADDR, 1));
+		ASSERT_OK(hps_bind(c, from));
+		ASSERT_OK(self->t.rdma ? hps_connect(c, at) : connect_again(c, at));
+		s = hps_accept(l);
+		ASSERT_OK(s);
+		close(old);
+		old = s;
+		from = hps_name(c);
+		close(c);
+		ASSERT_TRUE(hps_wait(s, POLLRDHUP) & POLLRDHUP);
+	}
+	close(old);
+}
+
 TEST_F(close, many_cycles)
 {
 	long cycles = hps_env("HPS_STRESS_CYCLES", 1000) / (hps_slow() >= 10 ? 20 : 4);

@@ -328,6 +328,24 @@ static void hps_port_connect__left_by_close(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, connect4(b, PEER, 80), 0);
 }
 
+/* Nor does that which waits for no more than the peer's answer. */
+static void hps_port_connect__fin_sent(struct kunit *test)
+{
+	struct sock *a = stream(test), *b = stream(test);
+
+	a->sk_reuse = SK_CAN_REUSE;
+	b->sk_reuse = SK_CAN_REUSE;
+	KUNIT_EXPECT_EQ(test, bind4(a, HOST, 5000), 0);
+	KUNIT_EXPECT_EQ(test, bind4(b, HOST, 5000), 0);
+	hps_sk(a)->fin_sent = true;
+	KUNIT_EXPECT_EQ(test, connect4(a, PEER, 80), 0);
+	hps_sock_set_state(a, TCP_FIN_WAIT1);
+	sock_set_flag(a, SOCK_DEAD);
+	KUNIT_EXPECT_EQ(test, connect4(b, PEER, 80), -EADDRNOTAVAIL);
+	hps_sk(a)->fin_sent = true;
+	KUNIT_EXPECT_EQ(test, connect4(b, PEER, 80), 0);
+}
+
 /* Apart from each other they can, and together with one that does not know where it is. */
 static void hps_port_connect__local_addresses(struct kunit *test)
 {
@@ -548,6 +566,7 @@ static struct kunit_case port_cases[] = {
 	KUNIT_CASE(hps_port_connect__no_memory),
 	KUNIT_CASE(hps_port_connect__bound),
 	KUNIT_CASE(hps_port_connect__left_by_close),
+	KUNIT_CASE(hps_port_connect__fin_sent),
 	KUNIT_CASE(hps_port_connect__local_addresses),
 	KUNIT_CASE(hps_port_part__again),
 	KUNIT_CASE(hps_port_share__with_listener),
