@@ -25,6 +25,8 @@
 #define LEN (PAGES * PAGE)
 #define PARAMETERS "/sys/module/hpsock_protect_test/parameters/"
 
+#define KHUGEPAGED "/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs"
+
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
 #endif
@@ -175,6 +177,29 @@ static void __attribute__((constructor)) share(void)
 	unable = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (unable == MAP_FAILED)
 		abort();
+}
+
+/*
+ * khugepaged makes a huge page again of the small ones that a hold has left. Meanwhile it has
+ * references to them and the mmap_lock, so that pages are copied, or not counted when a
+ * hold ends. It looks around once when it is told to sleep longer, so it is told once.
+ */
+static long slept;
+static pid_t sleeper;
+
+static void wake_khugepaged(void)
+{
+	if (getpid() == sleeper)
+		hps_set_number(KHUGEPAGED, slept);
+}
+
+static void __attribute__((constructor)) still_khugepaged(void)
+{
+	slept = hps_number(KHUGEPAGED, -1);
+	if (slept < 0 || hps_set_number(KHUGEPAGED, 3600 * 1000))
+		return;
+	sleeper = getpid();
+	atexit(wake_khugepaged);
 }
 
 FIXTURE_SETUP(protect)
