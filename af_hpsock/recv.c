@@ -28,7 +28,10 @@
 #define HPS_SPIN_MISSES	4	/* after so many in a row that were in vain, reads do not spin */
 #define HPS_SPIN_AGAIN	32	/* but for one in so many */
 
-/* How long a call that may not wait begins to fetch what more it has room for. */
+/*
+ * How long a call begins to fetch what more it has room for, if it may not wait or a signal
+ * has come.
+ */
 #define HPS_RECV_SLOW	(HZ / 10)
 
 /**
@@ -156,18 +159,25 @@ static void hps_recv_pass(struct hps_conn *conn, struct hps_buf *buf)
 
 /*
  * Shall a call fetch more than once? A peer may offer its bytes one by one, and take its time
- * to have each of them read: a signal ends the call, and one that may not wait leaves the
- * rest to the next. @until is 0, and the caller's. Returns 0, or an errno if nothing was read.
+ * to have each of them read. So one that may not wait leaves the rest to the next, which
+ * who polls for edges has to be told of, and after as long a signal ends any other. Returns
+ * 0, or an errno if nothing was read.
  */
-static int hps_recv_again(const struct hps_reader *r, unsigned long *until)
+static int hps_recv_again(struct sock *sk, struct hps_reader *r)
 {
-	if (!*until) {
-		*until = jiffies + HPS_RECV_SLOW;
+	int err;
+
+	if (!r->until) {
+		r->until = jiffies + HPS_RECV_SLOW;
 		return 0;
 	}
-	if (signal_pending(current))
-		return r->timeo ? sock_intr_errno(r->timeo) : -EAGAIN;
-	return r->timeo || time_before(jiffies, *until) ? 0 : -EAGAIN;
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	if (time_before(jiffies, r->until) || (r->timeo && !signal_pending(current)))
+		return 0;
+	err = r->timeo ? sock_intr_errno(r->timeo) : -EAGAIN;
+	sk->sk_data_ready(sk);
+	return err;
 }
 
 /* Hand over what is there. Returns bytes, or the reader's errno if it took none. */
@@ -176,7 +186,6 @@ static ssize_t hps_recv_some(struct sock *sk, struct hps_conn *conn,
 {
 	struct hps_buf *buf = hps_recv_next(conn, NULL);
 	bool peek = r->flags & MSG_PEEK;
-	unsigned long until = 0;
 	u32 skip = r->off;
 	size_t total = 0;
 
@@ -190,7 +199,7 @@ static ssize_t hps_recv_some(struct sock *sk, struct hps_conn *conn,
 		 * offers in the order of the stream.
 		 */
 		if (skip >= there && buf->remote && !r->blind) {
-			taken = hps_recv_again(r, &until) ?:
+			taken = hps_recv_again(sk, r) ?:
 				hps_fetch(sk, conn, buf, skip, r, 0);
 			if (taken < 0)
 				return total ?: taken;
@@ -227,7 +236,7 @@ static ssize_t hps_recv_some(struct sock *sk, struct hps_conn *conn,
 			continue;
 		}
 		if (buf->remote && !r->blind) {
-			taken = hps_recv_again(r, &until) ?:
+			taken = hps_recv_again(sk, r) ?:
 				hps_fetch(sk, conn, buf, skip, r, bound ?: n);
 			if (taken < 0)
 				return total ?: taken;

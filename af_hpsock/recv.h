@@ -31,6 +31,7 @@ struct socket;
  * @copied: bytes so far
  * @waited: it had nothing to read and waited
  * @placed: some of what was read came straight to where it belongs
+ * @until: jiffies after which it does not just go on to fetch; 0 before it first did
  * @stuck: bytes are there that cannot be had
  * @parted: the socket has lost its connection meanwhile
  * @stamp: when the last of what was taken came in
@@ -48,6 +49,7 @@ struct hps_reader {
 	size_t copied;
 	bool waited;
 	bool placed;
+	unsigned long until;
 	bool stuck;
 	bool parted;
 	ktime_t stamp;

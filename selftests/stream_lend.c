@@ -852,16 +852,20 @@ TEST_F(lend, peek_off)
 
 /*
  * Offers that take long to be read do not keep a reader: it may not wait and has got
- * something, or a signal has come.
+ * something, which who waits for edges is told of, or a signal has come.
  */
 static int64_t read_slowly(const struct hps *t, int c, int s, int signal)
 {
 	enum { LEN = 4096, SENDS = 8, ALL = LEN * SENDS };
+	struct epoll_event edge = { .events = EPOLLIN | EPOLLET };
 	struct itimerval soon = { .it_value.tv_usec = 150000 };
 	int64_t end = hps_now() + 2 * hps_deadline(), n;
+	int epoll = epoll_create1(0);
 	static uint8_t out[ALL];
 
 	hps_fill(out, ALL, 0, 1);
+	if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, s, &edge))
+		return -1;
 	do {
 		for (n = 0; n < SENDS; n++)
 			if (!send_all(c, out + n * LEN, LEN, promised(t)))
@@ -869,11 +873,15 @@ static int64_t read_slowly(const struct hps *t, int c, int s, int signal)
 		if (!hps_until_inq(s, ALL) ||
 		    (signal && setitimer(ITIMER_REAL, &soon, NULL)))
 			return -1;
+		if (epoll_wait(epoll, &edge, 1, hps_deadline()) != 1)
+			return -1;
 		n = recv(s, in, ALL, signal ? 0 : MSG_DONTWAIT);
 		if (n <= 0 || hps_check(in, n, 0, 1) != (size_t)n ||
+		    (n < ALL && epoll_wait(epoll, &edge, 1, hps_deadline()) != 1) ||
 		    hps_pull_at(s, n, ALL - n, ALL, 1) != ALL - n)
 			return -1;
 	} while (n == ALL && hps_now() < end);
+	close(epoll);
 	return ALL - n;
 }
 
