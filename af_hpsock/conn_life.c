@@ -244,6 +244,7 @@ int hps_conn_attach(struct hps_conn *conn, struct sock *sk)
 	if (conn->fin_rcvd)
 		sk->sk_shutdown |= RCV_SHUTDOWN;
 	if (conn->ended) {
+		conn->reported = true;
 		sk->sk_shutdown = SHUTDOWN_MASK;
 		sk->sk_err = conn->err;
 	}
@@ -374,7 +375,9 @@ void hps_conn_report(struct hps_conn *conn)
 	struct sock *sk = conn->sk;
 
 	lockdep_assert_held(&conn->lock);
-	conn->reported = true;
+	WRITE_ONCE(conn->reported, true);
+	/* Pairs with sock_error() before hps_record_cut_off(). */
+	smp_wmb();
 	if (conn->state == TCP_SYN_SENT)
 		hps_stat_inc(conn->hn, HPS_STAT_CONNECT_FAILED);
 	if (conn->err)

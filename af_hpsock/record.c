@@ -172,6 +172,7 @@ struct hps_record_call {
 	struct hps_framing copy;
 	long timeo;			/* jiffies to wait */
 	long patience;			/* the same in the middle of a message */
+	bool whole;			/* all of it is there, at the peer perhaps */
 	u32 off;			/* MSG_PEEK: bytes looked at */
 	size_t room;			/* of the program's memory */
 	size_t copied;
@@ -220,13 +221,14 @@ static ssize_t hps_record_take(struct sock *sk, struct hps_record_call *call,
 	cond_resched();
 	if (!call->budget)
 		return -EAGAIN;
-	if (call->patience && signal_pending(current))
+	if (!call->whole && call->patience && signal_pending(current))
 		return sock_intr_errno(call->patience);
 	len = min(len, call->budget);
 	r->len = len;
 	r->target = len;
 	r->copied = 0;
 	r->timeo = call->patience;
+	r->whole = call->whole;
 	r->flags = call->to.reader.flags & MSG_PEEK;
 	r->off = call->off;
 	n = hps_recv(sk, r);
@@ -280,20 +282,23 @@ static ssize_t hps_record_piece(struct sock *sk, struct hps_record_call *call)
 }
 
 /*
- * Reading ended with @n: was that the end of the connection? A part of a message is for who
- * can have the rest. Nobody can have that of this one, and who is told so needs no part.
+ * Reading ended with @n: was that the end of the connection, or will it be? A part of a
+ * message is for who can have the rest. Nobody can have that of this one, and who is told so
+ * needs no part.
  */
 static bool hps_record_cut_off(struct sock *sk,
 			       const struct hps_record_call *call, ssize_t n)
 {
-	if (hps_sk_conn(sk) != call->conn)
+	if (hps_sk_conn(sk) != call->conn || call->to.reader.stuck ||
+	    READ_ONCE(call->conn->rx_lost))
 		return true;
-	return call->conn->reported && (!n || n == -call->conn->err);
+	/* Whoever took the error can see this (hps_conn_report()). */
+	return !n || (READ_ONCE(call->conn->reported) && n == -call->conn->err);
 }
 
 /*
- * Read a message, or as much of it as can be had. Returns 0, or an errno with nothing
- * read. What is left of it then is still to be read.
+ * Read a message, or as much of it as can be had. Returns 0, or an errno: what was read of
+ * the message is gone then, and what is left of it is still to be read.
  */
 static int hps_record_read(struct sock *sk, struct hps_record_call *call)
 {
@@ -413,14 +418,16 @@ static int hps_record_wait(struct sock *sk, struct hps_record_call *call)
 		 * its bytes: a message that is not seen here makes them more than @avail.
 		 */
 		avail = atomic_read_acquire(&conn->rx_avail);
-		call->patience = 0;
+		/* A message that is there is waited for only if it cannot be had: until the end. */
+		call->patience = call->timeo;
 		call->budget = SIZE_MAX;
-		if (atomic_read(&conn->rx_records) ||
-		    hps_record_clears(conn, call, over))
+		call->whole = atomic_read(&conn->rx_records) ||
+			      hps_record_clears(conn, call, over);
+		if (call->whole)
 			return 1;
-		if (!hps_record_peeks(call))
-			call->patience = call->timeo;
-		if (!call->patience)
+		if (hps_record_peeks(call))
+			call->patience = 0;
+		if (!call->patience && !over)
 			call->budget = hps_conn_avail(conn);
 		if (avail && conn->rx_parted)
 			return 1;

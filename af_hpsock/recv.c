@@ -30,9 +30,10 @@
 
 /*
  * How long a call begins to fetch what more it has room for, if it may not wait or a signal
- * has come.
+ * has come; and the rest of a record.
  */
 #define HPS_RECV_SLOW	(HZ / 10)
+#define HPS_RECV_WHOLE	(30 * HZ)
 
 /**
  * hps_recv_take - bytes at the head of a buffer are not needed there any more
@@ -168,7 +169,7 @@ static int hps_recv_again(struct sock *sk, struct hps_reader *r)
 	int err;
 
 	if (!r->until) {
-		r->until = jiffies + HPS_RECV_SLOW;
+		r->until = jiffies + (r->whole ? HPS_RECV_WHOLE : HPS_RECV_SLOW);
 		return 0;
 	}
 	if (fatal_signal_pending(current))

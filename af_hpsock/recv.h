@@ -22,6 +22,7 @@ struct socket;
  *	bytes that is, 0 if they are to be handed to @take instead. NULL: they always are
  * @unpin: @done bytes have come
  * @blind: @take does not look at the bytes
+ * @whole: all of a record, which is better not given in parts
  * @len: bytes to read at most
  * @target: enough bytes not to wait for more
  * @timeo: jiffies to wait
@@ -41,6 +42,7 @@ struct hps_reader {
 	u32 (*pin)(struct hps_reader *reader, u32 len, struct hps_pages *sink);
 	void (*unpin)(struct hps_reader *reader, struct hps_pages *sink, u32 done);
 	bool blind;
+	bool whole;
 	size_t len;
 	size_t target;
 	long timeo;

@@ -638,6 +638,42 @@ TEST_F_TIMEOUT(fault, wire_cut_before_reading, 300 * hps_slow())
 	EXPECT_EQ(0, n) TH_LOG("too slow each time");
 }
 
+/* A read that waits for a message which is lost waits until that is known. */
+TEST_F_TIMEOUT(fault, wire_cut_while_reading, 300 * hps_slow())
+{
+	enum { LEN = 256 << 10, COPIED = 4096 };
+	struct iovec iov[2] = { { hps_memory(COPIED), COPIED }, { hps_memory(LEN), LEN } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	char *mem = hps_memory(COPIED + LEN);
+	int c, i, lost = 0;
+
+	self->t.type = SOCK_SEQPACKET;
+	for (i = 0; i < TRIES && !lost; i++) {
+		struct hps_call call = { .fn = hps_recv_call, .buf = mem, .len = COPIED + LEN };
+
+		ASSERT_OK(hps_pair(&self->t, &c, &call.fd));
+		ASSERT_OK(hps_zerocopy(&self->t, c));
+		ASSERT_OK(hps_set(call.fd, IPPROTO_TCP, TCP_KEEPIDLE, 1));
+		ASSERT_OK(hps_set(call.fd, SOL_SOCKET, SO_KEEPALIVE, 1));
+		ASSERT_EQ(COPIED + LEN, sendmsg(c, &msg, MSG_ZEROCOPY));
+		ASSERT_TRUE(hps_until_inq(call.fd, COPIED + LEN));
+		ASSERT_EQ(0, cut_wire());
+		hps_start(&call);
+		ASSERT_TRUE(ends(&call));
+		ASSERT_EQ(0, restore_link());
+		lost = call.ret != COPIED + LEN;
+		if (lost) {
+			EXPECT_EQ(-1, call.ret);
+			EXPECT_TRUE(call.err == self->lost || call.err == ETIMEDOUT)
+				TH_LOG("errno %d", call.err);
+			EXPECT_EQ(0, recv(call.fd, mem, LEN, 0));
+		}
+		close(c);
+		close(call.fd);
+	}
+	EXPECT_TRUE(lost) TH_LOG("too slow each time");
+}
+
 /* What is connected learns of it, and what connects is told no later than by TCP. */
 TEST_F_TIMEOUT(fault, link_down, 150 * hps_slow())
 {

@@ -246,6 +246,7 @@ static void hps_conn_attach__ended(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, fake->conn.sk);
 	KUNIT_EXPECT_EQ(test, sk->sk_err, ECONNRESET);
 	KUNIT_EXPECT_EQ(test, sk->sk_shutdown, SHUTDOWN_MASK);
+	KUNIT_EXPECT_TRUE(test, fake->conn.reported);
 	sk->sk_err = 0;
 }
 
