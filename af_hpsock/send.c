@@ -545,6 +545,9 @@ static void hps_send_abort(struct sock *sk, struct hps_send_call *call)
 	struct hps_conn *conn = hps_send_conn(sk);
 	struct hps_buf *buf;
 
+	/* After shutdown() FIN waits until it is not our turn any more. */
+	if (call->turn && (1 << sk->sk_state) & (TCPF_FIN_WAIT1 | TCPF_CLOSING | TCPF_LAST_ACK))
+		conn = hps_sk_conn(sk);
 	/* On a connection that was made meanwhile the peer has none of the message. */
 	if (!call->begun || !conn || (call->turn && call->waited != conn))
 		return;
