@@ -272,8 +272,11 @@ static int hps_connect_start(struct sock *sk, struct sockaddr *uaddr, int len)
 	hps_retry_begin(sk, jiffies + hps_connect_time(sk));
 	sk->sk_err = 0;
 	err = hps_connect_attempt(sk);
-	if (err)
+	if (err) {
 		hps_connect_undo(sk);
+		/* The connection may have come to its end first, and said so: once is enough. */
+		sk->sk_err = 0;
+	}
 	return err;
 }
 
