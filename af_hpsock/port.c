@@ -155,9 +155,9 @@ static bool hps_port_try(struct hps_net *hn, struct sock *sk,
 }
 
 /*
- * What close(2) has left is over but for the peer's FIN. TCP would have it in TIME_WAIT,
- * which does not keep its ends from a socket that is bound to them. A peer may know of our
- * FIN before its answer is here, so what counts is that all is on its way.
+ * What close(2) has left is over but for the peer's FIN, or all of it is on its way at
+ * least: a peer may know of our FIN before its answer is here. TCP would have the former in
+ * TIME_WAIT, which does not keep its ends from a socket that is bound to them.
  */
 static bool hps_port_left(const struct sock *sk)
 {

@@ -67,7 +67,8 @@ struct hps_accept_queue {
  *	socket lock
  * @conn: referenced; set by attach, cleared by disconnect and destruct.
  *	Socket lock, or RCU to look
- * @fin_sent: as hps_conn.fin_sent, for who has no reference to that; written with its lock
+ * @fin_sent: as hps_conn.fin_sent, for who has no reference to that; its lock, and the
+ *	socket lock while there is no connection
  * @rx_charged: bytes of receive buffers charged to the socket
  * @tx_charged: bytes of send buffers, and of pages instead, charged to the socket
  * @nodelay: TCP_NODELAY

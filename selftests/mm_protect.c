@@ -182,7 +182,8 @@ static void __attribute__((constructor)) share(void)
 /*
  * khugepaged makes a huge page again of the small ones that a hold has left. Meanwhile it has
  * references to them and the mmap_lock, so that pages are copied, or not counted when a
- * hold ends. It looks around once when it is told to sleep longer, so it is told once.
+ * hold ends. It looks around once when it is told to sleep longer, or when there first is
+ * something to look at; so it is told once.
  */
 static long slept;
 static pid_t sleeper;
