@@ -445,7 +445,7 @@ static int hps_record_wait(struct sock *sk, struct hps_record_call *call)
 			return -EAGAIN;
 		if (signal_pending(current))
 			return sock_intr_errno(call->timeo);
-		err = hps_recv_wait(sk, conn, &call->timeo, avail);
+		err = hps_recv_wait(sk, conn, &call->timeo, avail, false);
 		if (err)
 			return err;
 	}

@@ -358,13 +358,14 @@ static void hps_recv_spin(struct sock *sk)
  * @conn: its connection
  * @timeo: jiffies to wait, which this takes from
  * @seen: bytes that were there to be read and are not waited for
+ * @stuck: they cannot be had: wait for the end of the connection, which is to come
  *
  * Context: process, sleeps, without the lock; @sk may have another connection
  * afterwards.
  * Return: 0, also for no reason; or a negative errno.
  */
 int hps_recv_wait(struct sock *sk, struct hps_conn *conn, long *timeo,
-		  u32 seen)
+		  u32 seen, bool stuck)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	int rc;
@@ -374,9 +375,10 @@ int hps_recv_wait(struct sock *sk, struct hps_conn *conn, long *timeo,
 	add_wait_queue(sk_sleep(sk), &wait);
 	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	rc = sk_wait_event(sk, timeo,
-			   atomic_read(&conn->rx_avail) != seen ||
 			   rcu_access_pointer(hps_sk(sk)->conn) != conn ||
-			   hps_recv_over(sk), &wait);
+			   (stuck ? READ_ONCE(conn->reported) :
+				    atomic_read(&conn->rx_avail) != seen || hps_recv_over(sk)),
+			   &wait);
 	sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	remove_wait_queue(sk_sleep(sk), &wait);
 	hps_conn_put(conn);
@@ -397,6 +399,17 @@ int hps_recv_turn(struct sock *sk)
 
 	hps_fetch_turn(sk);
 	return disconnects == sk->sk_disconnects ? 0 : -EPIPE;
+}
+
+/* Was all said about the end of the connection? */
+static bool hps_recv_told(struct hps_conn *conn)
+{
+	bool told;
+
+	spin_lock_bh(&conn->lock);
+	told = conn->reported;
+	spin_unlock_bh(&conn->lock);
+	return told;
 }
 
 /**
@@ -440,6 +453,9 @@ ssize_t hps_recv(struct sock *sk, struct hps_reader *r)
 			return r->copied ?: n;
 		if (n > 0)
 			r->copied += n;
+		/* What cannot be had is an error, also if FIN has come. */
+		if (unlikely(r->stuck))
+			over = hps_recv_told(conn);
 		/* The connection may be gone. */
 		if (r->parted)
 			return r->copied ?: -ECONNRESET;
@@ -466,11 +482,9 @@ ssize_t hps_recv(struct sock *sk, struct hps_reader *r)
 			continue;
 		}
 		r->waited = true;
-		if (r->stuck)
-			seen = atomic_read(&conn->rx_avail);
-		else
-			seen = peek ? avail : 0;
-		err = hps_recv_wait(sk, conn, &timeo, seen);
+		/* If it has not looked at all of that, the reason is to be told. */
+		seen = peek ? min(avail, r->off) : 0;
+		err = hps_recv_wait(sk, conn, &timeo, seen, r->stuck);
 		if (err)
 			return r->copied ?: err;
 	}

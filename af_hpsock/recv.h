@@ -77,7 +77,7 @@ int hps_recv_errqueue(struct sock *sk, struct msghdr *msg, size_t len);
 bool hps_recv_over(const struct sock *sk);
 int hps_recv_end(struct sock *sk);
 int hps_recv_wait(struct sock *sk, struct hps_conn *conn, long *timeo,
-		  u32 seen);
+		  u32 seen, bool stuck);
 void hps_recv_drop(struct hps_conn *conn);
 void hps_recv_take(struct hps_conn *conn, struct hps_buf *buf, u32 len);
 int hps_recv_turn(struct sock *sk);
