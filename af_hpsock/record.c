@@ -281,6 +281,12 @@ static ssize_t hps_record_piece(struct sock *sk, struct hps_record_call *call)
 	return n;
 }
 
+/* Nothing follows what is in the queue. A program that will not read on has ended nothing. */
+static bool hps_record_ended(const struct hps_conn *conn)
+{
+	return READ_ONCE(conn->fin_rcvd) || READ_ONCE(conn->reported);
+}
+
 /*
  * Reading ended with @n: was that the end of the connection, or will it be? A part of a
  * message is for who can have the rest. Nobody can have that of this one, and who is told so
@@ -292,8 +298,8 @@ static bool hps_record_cut_off(struct sock *sk,
 	if (hps_sk_conn(sk) != call->conn || call->to.reader.stuck ||
 	    READ_ONCE(call->conn->rx_lost))
 		return true;
-	/* Whoever took the error can see this (hps_conn_report()). */
-	return !n || (READ_ONCE(call->conn->reported) && n == -call->conn->err);
+	/* Whoever took the error can see that it was reported (hps_conn_report()). */
+	return (!n || n == -call->conn->err) && hps_record_ended(call->conn);
 }
 
 /*
@@ -358,21 +364,36 @@ static void hps_record_drop(struct sock *sk, struct hps_conn *conn)
 }
 
 /*
- * Make room for the rest of a message in the queue. Returns true if that cannot be, so
- * that the message has to be read while it comes.
+ * Make room for the rest of a message in the queue. Returns 0; -ECONNRESET if the connection
+ * ends; or another errno: the message has to be read while it comes.
  */
-static bool hps_record_as_it_comes(struct sock *sk, struct hps_conn *conn,
-				   struct hps_record_call *call)
+static int hps_record_room(struct sock *sk, struct hps_conn *conn,
+			   struct hps_record_call *call)
 {
-	bool ret;
+	int err;
 
 	if (call->timeo && !hps_record_peeks(call) && conn->rx_remote)
-		return true;
+		return -ENOBUFS;
 	/* Meanwhile the socket may be disconnected, or connect anew. */
 	hps_conn_get(conn);
-	ret = hps_fetch_aside(sk, conn) && hps_sk_conn(sk) == conn;
+	err = hps_fetch_aside(sk, conn);
+	if (hps_sk_conn(sk) != conn)
+		err = 0;
 	hps_conn_put(conn);
-	return ret;
+	return err;
+}
+
+/* May the call make more room? The peer may offer byte by byte, and take its time for each. */
+static bool hps_record_patient(struct sock *sk, const struct hps_record_call *call,
+			       unsigned long until)
+{
+	if (call->timeo)
+		return !signal_pending(current);
+	if (time_before(jiffies, until))
+		return true;
+	/* The next call goes on, for which who polls for edges has to be woken. */
+	sk->sk_data_ready(sk);
+	return false;
 }
 
 /* A message is there that nobody will have; is it for this call to take off the queue? */
@@ -391,8 +412,8 @@ static int hps_record_wait(struct sock *sk, struct hps_record_call *call)
 	unsigned long until = jiffies + HPS_RECORD_SLOW;
 	int disconnects = sk->sk_disconnects, err;
 	struct hps_conn *conn;
+	bool over, stuck;
 	u32 avail;
-	bool over;
 
 	for (;;) {
 		if (disconnects != sk->sk_disconnects)
@@ -427,17 +448,18 @@ static int hps_record_wait(struct sock *sk, struct hps_record_call *call)
 			return 1;
 		if (hps_record_peeks(call))
 			call->patience = 0;
-		if (!call->patience && !over)
+		if (!call->patience && !hps_record_ended(conn))
 			call->budget = hps_conn_avail(conn);
 		if (avail && conn->rx_parted)
 			return 1;
+		stuck = false;
 		if (avail && !over && hps_record_stuck(conn)) {
-			if (hps_record_as_it_comes(sk, conn, call))
-				return 1;
-			/* The peer may offer byte by byte, and take its time for each. */
-			if (!signal_pending(current) &&
-			    (call->timeo || time_before(jiffies, until)))
+			err = hps_record_room(sk, conn, call);
+			if (!err && hps_record_patient(sk, call, until))
 				continue;
+			stuck = err == -ECONNRESET;
+			if (err && !stuck)
+				return 1;
 		}
 		if (over)
 			return hps_recv_end(sk);
@@ -445,7 +467,7 @@ static int hps_record_wait(struct sock *sk, struct hps_record_call *call)
 			return -EAGAIN;
 		if (signal_pending(current))
 			return sock_intr_errno(call->timeo);
-		err = hps_recv_wait(sk, conn, &call->timeo, avail, false);
+		err = hps_recv_wait(sk, conn, &call->timeo, avail, stuck);
 		if (err)
 			return err;
 	}

@@ -190,6 +190,22 @@ TEST_F(seqpacket, peek)
 	EXPECT_TRUE(is(self->buf, 50, 2));
 }
 
+/* Memory that ends too early is an error, also for who only looks. */
+TEST_F(seqpacket, peek_fault)
+{
+	void *none = mmap(NULL, 40000, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct iovec iov[2] = { { self->buf, 35000 }, { none, 35000 } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	int flags;
+
+	if (variant->rdma)
+		ASSERT_TRUE(hps_set_zcopy("off"));
+	ASSERT_EQ(70000, put(self->c, self->buf, 70000, 1, 0));
+	EXPECT_ERRNO(EFAULT, recvmsg(self->s, &msg, MSG_PEEK));
+	EXPECT_EQ(70000, get(self->s, self->buf, LARGE, 0, &flags));
+	EXPECT_TRUE(is(self->buf, 70000, 1));
+}
+
 TEST_F(seqpacket, empty)
 {
 	int flags;
@@ -729,6 +745,32 @@ TEST_F(seqpacket, passed_over)
 	} while (msg.msg_flags & MSG_MORE);
 	ASSERT_TRUE(hps_done(&call));
 	EXPECT_EQ(LARGE, call.ret);
+}
+
+/* Who will not read what is to come has a part nonetheless, and not the rest as a message. */
+TEST_F(seqpacket, part_after_shutdown)
+{
+	struct hps_call call = { .fn = send_large, .fd = self->c, .len = LARGE, .arg = 1 };
+	int flags, n;
+
+	if (!variant->rdma)
+		SKIP(return, "AF_UNIX takes no message that is larger than SO_SNDBUF");
+	ASSERT_TRUE(hps_set_zcopy("off"));
+	ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_RCVBUF, 131072));
+	ASSERT_OK(hps_set(self->s, SOL_HPSOCK, HPSOCK_SPLIT, 1));
+	hps_start(&call);
+	do {
+		ASSERT_TRUE(hps_wait(self->s, POLLIN));
+		n = get(self->s, self->buf, 1000, MSG_DONTWAIT, &flags);
+	} while (n < 0 && errno == EAGAIN);
+	ASSERT_LT(0, n);
+	ASSERT_EQ(MSG_MORE, flags & MSG_MORE);
+	ASSERT_OK(shutdown(self->s, SHUT_RD));
+	n = get(self->s, self->buf, LARGE, MSG_DONTWAIT, &flags);
+	EXPECT_LT(0, n);
+	EXPECT_EQ(MSG_MORE, flags & MSG_MORE);
+	ASSERT_OK(hps_reset(self->s));
+	ASSERT_TRUE(hps_done(&call));
 }
 
 /* The peer's end in the middle of a message is an end, and no message. */
