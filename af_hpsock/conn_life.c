@@ -400,7 +400,8 @@ static void hps_conn_lose(struct hps_conn *conn)
 	u32 lost = 0;
 
 	list_for_each_entry(buf, &conn->rxq, list) {
-		conn->rx_lost |= buf->remote;
+		if (buf->remote)
+			WRITE_ONCE(conn->rx_lost, true);
 		if (conn->rx_lost)
 			lost += buf->end - buf->start;
 	}
@@ -409,7 +410,8 @@ static void hps_conn_lose(struct hps_conn *conn)
 	 * of these; but nothing shall make the count negative.
 	 */
 	lost = min_t(u32, lost, atomic_read(&conn->rx_avail));
-	atomic_sub(lost, &conn->rx_avail);
+	/* Pairs with hps_recv_next(): who finds nothing to read sees why. */
+	atomic_sub_return_release(lost, &conn->rx_avail);
 	/* Nor can the peer take anything back. */
 	conn->rx_cancel = 0;
 }

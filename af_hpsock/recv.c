@@ -35,6 +35,21 @@
 #define HPS_RECV_SLOW	(HZ / 10)
 #define HPS_RECV_WHOLE	(30 * HZ)
 
+/*
+ * An offer was read in time, though that was known after hps_conn_lose() only: what follows
+ * it, up to the next one, is not lost either. It is about to leave the queue.
+ */
+static void hps_recv_found(struct hps_conn *conn, const struct hps_buf *offer)
+{
+	const struct hps_buf *buf = offer;
+
+	list_for_each_entry_continue(buf, &conn->rxq, list) {
+		if (buf->remote)
+			return;
+		atomic_add(buf->end - buf->start, &conn->rx_avail);
+	}
+}
+
 /**
  * hps_recv_take - bytes at the head of a buffer are not needed there any more
  * @conn: locked; the reader's socket is, too
@@ -49,6 +64,8 @@ void hps_recv_take(struct hps_conn *conn, struct hps_buf *buf, u32 len)
 	buf->start += len;
 	if (buf->start != buf->end)
 		return;
+	if (remote && conn->rx_lost)
+		hps_recv_found(conn, buf);
 	list_del_init(&buf->list);
 	hps_fetch_consumed(conn, buf);
 	if (!remote)

@@ -56,9 +56,57 @@ static void hps_fetch_consumed__received(struct kunit *test)
 	FAKE_EXPECT_POSTED(test, fake);
 }
 
+/* A buffer of our own, at the end of the queue. */
+static struct hps_buf *queued(struct kunit *test, struct sock *sk, u32 len, bool remote)
+{
+	struct hps_conn *conn = hps_sk_conn(sk);
+	struct hps_buf *buf = hps_fetch_buf(sk, NULL, len);
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	buf->end = len;
+	buf->remote = remote;
+	spin_lock_bh(&conn->lock);
+	conn->rx_remote += remote;
+	list_add_tail(&buf->list, &conn->rxq);
+	spin_unlock_bh(&conn->lock);
+	return buf;
+}
+
+/* An offer that was read when the connection has ended: what follows it is not lost. */
+static void hps_fetch_insert__lost(struct kunit *test)
+{
+	struct fake_link *fake = fake_link_start(test);
+	struct sock *sk = fake_link_attach(fake);
+	struct hps_conn *conn = &fake->link->conn;
+	struct hps_buf *offer, *local, *next;
+
+	lock_sock(sk);
+	offer = queued(test, sk, 100, true);
+	queued(test, sk, 8, false);
+	queued(test, sk, 50, true);
+	queued(test, sk, 5, false);
+	local = hps_fetch_buf(sk, offer, 100);
+	KUNIT_ASSERT_NOT_NULL(test, local);
+	local->end = 100;
+	spin_lock_bh(&conn->lock);
+	conn->rx_lost = true;
+	hps_fetch_insert(conn, local);
+	KUNIT_EXPECT_EQ(test, atomic_read(&conn->rx_avail), 108);
+	conn->rx_lost = false;
+	conn->rx_remote = 0;
+	atomic_set(&conn->rx_avail, 0);
+	list_for_each_entry_safe(local, next, &conn->rxq, list) {
+		list_del(&local->list);
+		hps_fetch_consumed(conn, local);
+	}
+	spin_unlock_bh(&conn->lock);
+	release_sock(sk);
+}
+
 static struct kunit_case fetch_cases[] = {
 	KUNIT_CASE(hps_fetch_consumed__fetched),
 	KUNIT_CASE(hps_fetch_consumed__received),
+	KUNIT_CASE(hps_fetch_insert__lost),
 	{}
 };
 
