@@ -470,9 +470,6 @@ ssize_t hps_recv(struct sock *sk, struct hps_reader *r)
 			return r->copied ?: n;
 		if (n > 0)
 			r->copied += n;
-		/* What cannot be had is an error, also if FIN has come. */
-		if (unlikely(r->stuck))
-			over = hps_recv_told(conn);
 		/* The connection may be gone. */
 		if (r->parted)
 			return r->copied ?: -ECONNRESET;
@@ -481,6 +478,9 @@ ssize_t hps_recv(struct sock *sk, struct hps_reader *r)
 		if (n > 0 && !peek)
 			conn->ops->grow(conn, sk);
 		/* A read of nothing waits for data too, and so does TCP's. */
+		/* What cannot be had is an error, also if FIN has come. */
+		if (unlikely(r->stuck))
+			over = hps_recv_told(conn);
 		if (r->copied >= r->target || (!r->len && avail))
 			return r->copied;
 
