@@ -112,8 +112,8 @@ static void hps_fetch_pages(struct hps_pages *sink, void *data, u32 len)
 		sink->pages[i] = virt_to_page(data + i * PAGE_SIZE);
 }
 
-/* Memory of our own for the first bytes of another; charged; or NULL. */
-static struct hps_buf *hps_fetch_buf(struct sock *sk, struct hps_buf *from, u32 size)
+/* Memory of our own for the first @size bytes of another; charged; or NULL. */
+static struct hps_buf *hps_fetch_try(struct sock *sk, struct hps_buf *from, u32 size)
 {
 	struct hps_buf *local;
 
@@ -130,6 +130,16 @@ static struct hps_buf *hps_fetch_buf(struct sock *sk, struct hps_buf *from, u32 
 	return local;
 }
 
+/* As hps_fetch_try(), perhaps for fewer: where memory is in pieces, a page will do. */
+static struct hps_buf *hps_fetch_buf(struct sock *sk, struct hps_buf *from, u32 size)
+{
+	struct hps_buf *local = hps_fetch_try(sk, from, size);
+
+	if (unlikely(!local && size > PAGE_SIZE))
+		local = hps_fetch_try(sk, from, PAGE_SIZE);
+	return local;
+}
+
 /* The first bytes of an offer are to go to a buffer: which, and its pages; or NULL. */
 static struct hps_buf *hps_fetch_room(struct sock *sk, struct hps_buf *buf,
 				      struct hps_pages *sink)
@@ -138,7 +148,7 @@ static struct hps_buf *hps_fetch_room(struct sock *sk, struct hps_buf *buf,
 	struct hps_buf *local = hps_fetch_buf(sk, buf, size);
 
 	if (local)
-		hps_fetch_pages(sink, local->data, size);
+		hps_fetch_pages(sink, local->data, local->size);
 	return local;
 }
 
@@ -353,8 +363,8 @@ int hps_fetch_aside(struct sock *sk, struct hps_conn *conn)
 	local = hps_fetch_buf(sk, buf, size);
 	if (!local)
 		return -ENOMEM;
-	local->end = size;
-	memcpy(local->data, buf->data + buf->start, size);
+	local->end = local->size;
+	memcpy(local->data, buf->data + buf->start, local->end);
 	spin_lock_bh(&conn->lock);
 	hps_fetch_insert(conn, local);
 	spin_unlock_bh(&conn->lock);

@@ -177,14 +177,11 @@ static void hps_recv_pass(struct hps_conn *conn, struct hps_buf *buf)
 
 /*
  * Shall a call fetch more than once? A peer may offer its bytes one by one, and take its time
- * to have each of them read. So one that may not wait leaves the rest to the next, which
- * who polls for edges has to be told of, and after as long a signal ends any other. Returns
- * 0, or an errno if nothing was read.
+ * to have each of them read. So one that may not wait leaves the rest to the next, and after
+ * as long a signal ends any other. Returns 0, or an errno if nothing was read.
  */
-static int hps_recv_again(struct sock *sk, struct hps_reader *r)
+static int hps_recv_again(struct hps_reader *r)
 {
-	int err;
-
 	if (!r->until) {
 		r->until = jiffies + (r->whole ? HPS_RECV_WHOLE : HPS_RECV_SLOW);
 		return 0;
@@ -193,9 +190,18 @@ static int hps_recv_again(struct sock *sk, struct hps_reader *r)
 		return -EINTR;
 	if (time_before(jiffies, r->until) || (r->timeo && !signal_pending(current)))
 		return 0;
-	err = r->timeo ? sock_intr_errno(r->timeo) : -EAGAIN;
-	sk->sk_data_ready(sk);
-	return err;
+	return r->timeo ? sock_intr_errno(r->timeo) : -EAGAIN;
+}
+
+/*
+ * A call ends where there is more to fetch. Who polls for edges would take fewer bytes than it
+ * has room for to be all, and has to be told that they are not.
+ */
+static ssize_t hps_recv_stop(struct sock *sk, size_t total, int err)
+{
+	if (total || err == -EAGAIN)
+		sk->sk_data_ready(sk);
+	return total ?: err;
 }
 
 /* Hand over what is there. Returns bytes, or the reader's errno if it took none. */
@@ -217,10 +223,10 @@ static ssize_t hps_recv_some(struct sock *sk, struct hps_conn *conn,
 		 * offers in the order of the stream.
 		 */
 		if (skip >= there && buf->remote && !r->blind) {
-			taken = hps_recv_again(sk, r) ?:
+			taken = hps_recv_again(r) ?:
 				hps_fetch(sk, conn, buf, skip, r, 0);
 			if (taken < 0)
-				return total ?: taken;
+				return hps_recv_stop(sk, total, taken);
 			buf = hps_recv_next(conn, NULL);
 			skip = r->off;
 			continue;
@@ -254,10 +260,10 @@ static ssize_t hps_recv_some(struct sock *sk, struct hps_conn *conn,
 			continue;
 		}
 		if (buf->remote && !r->blind) {
-			taken = hps_recv_again(sk, r) ?:
+			taken = hps_recv_again(r) ?:
 				hps_fetch(sk, conn, buf, skip, r, bound ?: n);
 			if (taken < 0)
-				return total ?: taken;
+				return hps_recv_stop(sk, total, taken);
 			/* It was not read to where @r wants it, but into the queue. */
 			if (!taken) {
 				buf = hps_recv_next(conn, NULL);
