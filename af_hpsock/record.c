@@ -224,6 +224,15 @@ static ssize_t hps_record_take(struct sock *sk, struct hps_record_call *call,
 	if (!call->whole && call->patience && signal_pending(current))
 		return sock_intr_errno(call->patience);
 	len = min(len, call->budget);
+/* @timeo jiffies are left. Without any it reads no more than what there is. */
+static void hps_record_waited(struct hps_record_call *call, long timeo)
+{
+	call->timeo = timeo;
+	call->patience = timeo;
+	if (!timeo && !call->whole)
+		call->budget = hps_conn_avail(call->conn);
+}
+
 	r->len = len;
 	r->target = len;
 	r->copied = 0;
@@ -254,6 +263,8 @@ static int hps_record_next(struct sock *sk, struct hps_record_call *call)
 
 	while (call->f->have < sizeof(call->f->head)) {
 		n = hps_record_take(sk, call, &to.reader,
+	if (call->patience)
+		hps_record_waited(call, r->timeo);
 				    sizeof(call->f->head) - call->f->have);
 		if (n <= 0)
 			return n;

@@ -447,7 +447,6 @@ static bool hps_recv_told(struct hps_conn *conn)
 ssize_t hps_recv(struct sock *sk, struct hps_reader *r)
 {
 	bool peek = r->flags & MSG_PEEK, over;
-	long timeo = r->timeo;
 	struct hps_conn *conn;
 	u32 avail, seen;
 	ssize_t n;
@@ -469,7 +468,7 @@ ssize_t hps_recv(struct sock *sk, struct hps_reader *r)
 		/* SIGURG comes first. */
 		if (signal_pending(current) && !r->copied &&
 		    hps_recv_at_mark(conn, r))
-			return timeo ? sock_intr_errno(timeo) : -EAGAIN;
+			return r->timeo ? sock_intr_errno(r->timeo) : -EAGAIN;
 		avail = atomic_read(&conn->rx_avail);
 		n = hps_recv_some(sk, conn, r, r->len - r->copied);
 		if (n < 0 && n != -ECONNRESET)
@@ -479,14 +478,14 @@ ssize_t hps_recv(struct sock *sk, struct hps_reader *r)
 		/* The connection may be gone. */
 		if (r->parted)
 			return r->copied ?: -ECONNRESET;
+		/* What cannot be had is an error, also if FIN has come. */
+		if (unlikely(r->stuck))
+			over = hps_recv_told(conn);
 		if (n > 0)
 			hps_invite_learn(conn, r);
 		if (n > 0 && !peek)
 			conn->ops->grow(conn, sk);
 		/* A read of nothing waits for data too, and so does TCP's. */
-		/* What cannot be had is an error, also if FIN has come. */
-		if (unlikely(r->stuck))
-			over = hps_recv_told(conn);
 		if (r->copied >= r->target || (!r->len && avail))
 			return r->copied;
 
@@ -494,11 +493,11 @@ ssize_t hps_recv(struct sock *sk, struct hps_reader *r)
 			return r->copied;
 		if (over)
 			return r->copied ?: hps_recv_end(sk);
-		if (!timeo)
+		if (!r->timeo)
 			return r->copied ?: -EAGAIN;
 		if (signal_pending(current))
-			return r->copied ?: sock_intr_errno(timeo);
-		if (!r->stuck && hps_invite(sk, conn, r, &timeo)) {
+			return r->copied ?: sock_intr_errno(r->timeo);
+		if (!r->stuck && hps_invite(sk, conn, r, &r->timeo)) {
 			/* As hps_recv_wait() if there is another connection. */
 			if (r->parted)
 				return r->copied ?: -EPIPE;
@@ -507,7 +506,7 @@ ssize_t hps_recv(struct sock *sk, struct hps_reader *r)
 		r->waited = true;
 		/* If it has not looked at all of that, the reason is to be told. */
 		seen = peek ? min(avail, r->off) : 0;
-		err = hps_recv_wait(sk, conn, &timeo, seen, r->stuck);
+		err = hps_recv_wait(sk, conn, &r->timeo, seen, r->stuck);
 		if (err)
 			return r->copied ?: err;
 	}

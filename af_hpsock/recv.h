@@ -25,7 +25,7 @@ struct socket;
  * @whole: all of a record, which is better not given in parts
  * @len: bytes to read at most
  * @target: enough bytes not to wait for more
- * @timeo: jiffies to wait
+ * @timeo: jiffies to wait, as many as are left
  * @flags: MSG_PEEK
  * @off: MSG_PEEK: from the first unread byte to the next one to look at; to begin with,
  *	where the caller wants to look
