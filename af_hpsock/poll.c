@@ -29,8 +29,8 @@ bool hps_readable(struct sock *sk, struct hps_conn *conn)
 
 	if (conn->records)
 		return atomic_read(&conn->rx_records) ||
-		       (avail && (READ_ONCE(conn->rx_parted) ||
-				  hps_record_stuck(conn)));
+		       hps_record_goes_on(conn, avail) ||
+		       (avail && hps_record_stuck(conn));
 	/* That byte is for recv(MSG_OOB). */
 	if (avail && hps_urgent_next(conn) && !sock_flag(sk, SOCK_URGINLINE))
 		avail--;

@@ -153,6 +153,22 @@ int hps_record_arrive(struct hps_conn *conn, const struct hps_buf *buf)
 }
 
 /**
+ * hps_record_goes_on - is there more of a message of which a part was read, or its end?
+ * @conn: the connection
+ * @avail: bytes in its queue
+ *
+ * Context: any; a snapshot.
+ * Return: true if there is more than a head, which who only looks would leave there.
+ */
+bool hps_record_goes_on(const struct hps_conn *conn, u32 avail)
+{
+	u32 head = sizeof(struct hps_record) - READ_ONCE(conn->rx_record.have);
+
+	return READ_ONCE(conn->rx_parted) && avail &&
+	       (avail > head || atomic_read(&conn->rx_aborted));
+}
+
+/**
  * hps_record_stuck - may a message never be complete, if nobody reads of it?
  * @conn: with no complete one
  *
@@ -208,6 +224,15 @@ static ssize_t hps_record_take_head(struct hps_reader *reader, void *from,
 	return len;
 }
 
+/* @timeo jiffies are left. Without any it reads no more than what there is. */
+static void hps_record_waited(struct hps_record_call *call, long timeo)
+{
+	call->timeo = timeo;
+	call->patience = timeo;
+	if (!timeo && !call->whole)
+		call->budget = hps_conn_avail(call->conn);
+}
+
 /*
  * Read @len bytes; a message may end, and the connection, before they are there. What a
  * call takes while it comes is as long as the peer likes, so the peer must not be able to
@@ -224,15 +249,6 @@ static ssize_t hps_record_take(struct sock *sk, struct hps_record_call *call,
 	if (!call->whole && call->patience && signal_pending(current))
 		return sock_intr_errno(call->patience);
 	len = min(len, call->budget);
-/* @timeo jiffies are left. Without any it reads no more than what there is. */
-static void hps_record_waited(struct hps_record_call *call, long timeo)
-{
-	call->timeo = timeo;
-	call->patience = timeo;
-	if (!timeo && !call->whole)
-		call->budget = hps_conn_avail(call->conn);
-}
-
 	r->len = len;
 	r->target = len;
 	r->copied = 0;
@@ -247,6 +263,8 @@ static void hps_record_waited(struct hps_record_call *call, long timeo)
 		call->budget -= n;
 	if (hps_sk_conn(sk) != call->conn)
 		return -ECONNRESET;
+	if (call->patience)
+		hps_record_waited(call, r->timeo);
 	return n;
 }
 
@@ -263,8 +281,6 @@ static int hps_record_next(struct sock *sk, struct hps_record_call *call)
 
 	while (call->f->have < sizeof(call->f->head)) {
 		n = hps_record_take(sk, call, &to.reader,
-	if (call->patience)
-		hps_record_waited(call, r->timeo);
 				    sizeof(call->f->head) - call->f->have);
 		if (n <= 0)
 			return n;
@@ -461,7 +477,7 @@ static int hps_record_wait(struct sock *sk, struct hps_record_call *call)
 			call->patience = 0;
 		if (!call->patience && !hps_record_ended(conn))
 			call->budget = hps_conn_avail(conn);
-		if (avail && conn->rx_parted)
+		if (hps_record_goes_on(conn, avail))
 			return 1;
 		stuck = false;
 		if (avail && !over && hps_record_stuck(conn)) {

@@ -32,6 +32,7 @@ struct hps_framing {
 void hps_record_init(struct hps_conn *conn, int type);
 void hps_record_fill(void *at, u32 len, u8 flags);
 int hps_record_arrive(struct hps_conn *conn, const struct hps_buf *buf);
+bool hps_record_goes_on(const struct hps_conn *conn, u32 avail);
 bool hps_record_stuck(struct hps_conn *conn);
 int hps_record_inq(struct sock *sk);
 int hps_record_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
