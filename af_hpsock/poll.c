@@ -34,7 +34,9 @@ bool hps_readable(struct sock *sk, struct hps_conn *conn)
 	/* That byte is for recv(MSG_OOB). */
 	if (avail && hps_urgent_next(conn) && !sock_flag(sk, SOCK_URGINLINE))
 		avail--;
-	return avail && (avail >= target || conn->ops->rx_full(conn));
+	/* Beyond SO_RCVBUF nobody but a reader fetches what is offered. */
+	return avail && (avail >= target || conn->ops->rx_full(conn) ||
+			 (READ_ONCE(conn->rx_remote) && avail >= hps_sock_rcv_limit(sk)));
 }
 
 /* Room for a send, and nobody whose turn is before it? */
