@@ -96,6 +96,7 @@ enum hps_urgent {
  * @tx_gathers_done: how many of @tx_gathers are done with, modulo 2^32
  * @tx_unsent: bytes filled in and not posted
  * @tx_unacked: bytes posted and not completed
+ * @tx_lost: bytes posted of which it is not known whether the peer has them
  * @tx_msg_max: payload of one message, bytes; set when established
  * @tx_least: a buffer with room for less counts as full; constant
  * @tx_head: where the head of the record is that will be queued next, behind the end of
@@ -214,6 +215,7 @@ struct hps_conn {
 	u32 tx_unsent;
 	u32 tx_corked;
 	u32 tx_unacked;
+	u32 tx_lost;
 	u32 tx_msg_max;
 	u32 tx_least;
 	u32 tx_lend_max;

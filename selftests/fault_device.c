@@ -408,7 +408,7 @@ static bool loses_patience(struct __test_metadata *_metadata, const struct hps *
 	struct hps_call waits = { .fn = hps_poll_call };
 	long before = hps_stat("peer_timeout");
 	int64_t begin, start, took;
-	int s[2];
+	int s[2], left;
 
 	ASSERT_OK(hps_pair(t, &idle.fd, &s[0]));
 	ASSERT_OK(hps_set(idle.fd, IPPROTO_TCP, TCP_KEEPIDLE, 1));
@@ -428,6 +428,8 @@ static bool loses_patience(struct __test_metadata *_metadata, const struct hps *
 	EXPECT_LE(1900, hps_now() - start);
 	EXPECT_EQ(POLLERR | POLLHUP, waits.ret);
 	EXPECT_EQ(ETIMEDOUT, hps_error(waits.fd));
+	ASSERT_OK(ioctl(waits.fd, SIOCOUTQ, &left));
+	EXPECT_EQ(1, left);
 	ASSERT_TRUE(hps_done(&idle));
 	took = hps_now() - begin;
 	EXPECT_EQ(-1, idle.ret);
