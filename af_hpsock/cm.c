@@ -24,13 +24,11 @@
  */
 #include <linux/cred.h>
 #include <linux/in.h>
-#include <linux/kthread.h>
-#include <linux/sched/signal.h>
-#include <linux/sched/task.h>
 #include <rdma/ib_cm.h>
 #include <net/ip.h>
 #include <net/tcp_states.h>
 
+#include "asker.h"
 #include "cm.h"
 #include "device.h"
 #include "link.h"
@@ -44,7 +42,6 @@
 #include "record.h"
 #include "retry.h"
 #include "service.h"
-#include "share.h"
 #include "sock.h"
 #include "work.h"
 
@@ -258,55 +255,14 @@ static int hps_cm_ask(struct hps_link *link)
 	return rdma_connect(link->id, &param);
 }
 
-static int hps_cm_asker(void *arg)
+/* The same by a thread of its own, to which nobody listens. */
+static int hps_cm_ask_or_fail(struct hps_link *link)
 {
-	struct hps_link *link = arg;
-	int err = 0;
+	int err = hps_cm_ask(link);
 
-	allow_kernel_signal(SIGKILL);
-	/* A signal that came before was lost. */
-	if (!READ_ONCE(link->conn.shut))
-		err = hps_cm_ask(link);
 	if (err)
 		hps_cm_fail_connect(link, err);
-	hps_share_asked(link->receives.share);
-	return 0;
-}
-
-/*
- * As hps_cm_ask(), by a thread: Soft-iWARP sleeps until TCP is connected, with the handler
- * mutex, and knows nothing of our deadline. No workqueue has room for all who may do that,
- * and a thread can be made to give up. Returns 0, or -EAGAIN if there cannot be another now.
- */
-static int hps_cm_ask_apart(struct hps_link *link)
-{
-	struct task_struct *asker;
-
-	if (!hps_share_ask(link->receives.share))
-		return -EAGAIN;
-	asker = kthread_create(hps_cm_asker, link, "hpsock_ask");
-	if (IS_ERR(asker)) {
-		hps_share_asked(link->receives.share);
-		return -EAGAIN;
-	}
-	link->asker = get_task_struct(asker);
-	wake_up_process(asker);
-	return 0;
-}
-
-/* The thread that asks, if there is one, ends: soon, or at once. May sleep. */
-static void hps_cm_end_asker(struct hps_link *link, bool kill)
-{
-	struct task_struct *asker = xchg(&link->asker, NULL);
-
-	if (!asker)
-		return;
-	if (kill)
-		send_sig(SIGKILL, asker, 1);
-	/* One that never ran did not count itself off. */
-	if (kthread_stop(asker))
-		hps_share_asked(link->receives.share);
-	put_task_struct(asker);
+	return err;
 }
 
 /**
@@ -318,7 +274,7 @@ static void hps_cm_end_asker(struct hps_link *link, bool kill)
 void hps_cm_stop(struct hps_link *link)
 {
 	cancel_work_sync(&link->attempt);
-	hps_cm_end_asker(link, true);
+	hps_asker_end(link, true);
 	/* A handler that runs is the last to look at the link, and to begin an attempt. */
 	rdma_lock_handler(link->id);
 	rdma_unlock_handler(link->id);
@@ -332,7 +288,7 @@ static int hps_cm_start(struct hps_link *link)
 
 	if (err)
 		return err;
-	return link->iwarp ? hps_cm_ask_apart(link) : hps_cm_ask(link);
+	return link->iwarp ? hps_asker_begin(link, hps_cm_ask_or_fail) : hps_cm_ask(link);
 }
 
 /* Returns 0 or a negative errno in TCP's words. */
@@ -469,7 +425,7 @@ static void hps_cm_established(struct hps_link *link,
 	if (!initiator)
 		return;
 	/* It has asked. What is left of it takes more memory than the connection. */
-	hps_cm_end_asker(link, false);
+	hps_asker_end(link, false);
 	if (hps_cm_check_hello(hello, event->param.conn.private_data_len) ||
 	    hello->type != hps_cm_type(link)) {
 		hps_stat_inc(link->conn.hn, HPS_STAT_VIOLATION_HELLO);
@@ -527,6 +483,9 @@ static int hps_cm_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct hps_link *link = id->context;
 
+	/* All before are about address and route. */
+	if (event->event > RDMA_CM_EVENT_ROUTE_ERROR)
+		hps_asker_heard(link);
 	if (READ_ONCE(link->conn.shut))
 		return 0;
 	if (event->event < ARRAY_SIZE(hps_cm_events) &&

@@ -14,6 +14,7 @@
 #include "receives.h"
 #include "shrink.h"
 
+struct hps_asker;
 struct hps_device;
 struct hps_rendezvous;
 struct hps_targets;
@@ -46,10 +47,9 @@ struct hps_slot {
  * @cq: from the core's pool, for sends and receives both
  * @nr_cqe: what the link takes up in @cq
  * @users: who is between hps_link_enter() and hps_link_leave()
- * @teardown: runs once, see rdma.c
+ * @teardown: see rdma.c; runs once, after two runs at most that were too early
  * @attempt: hps_cm_attempt_work(); cancelled by @teardown
- * @asker: iWARP: the thread that @attempt began, referenced; ended by who takes it from
- *	here, once it is established or in @teardown
+ * @asker: iWARP: who asks for @attempt, see asker.c; or NULL
  * @resolve_ms: time given to the last try to resolve the address
  * @tuning: the socket's values of tunables
  * @routed: address and route are resolved; set before @attempt is queued
@@ -126,7 +126,7 @@ struct hps_link {
 	atomic_t users;
 	struct work_struct teardown;
 	struct work_struct attempt;
-	struct task_struct *asker;
+	struct hps_asker *asker;
 	unsigned int resolve_ms;
 	struct hps_tuning tuning;
 	bool routed;

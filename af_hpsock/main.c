@@ -18,11 +18,12 @@
  *                that the program leaves alone), probe.c (is the peer there?), buf.c
  *                (bytes on their way), transport.c (which there are)
  *   transport    over RDMA: rdma.c, link.c (a connection's), cm.c (the handshake),
- *                service.c (where it comes in), post.c (the send queue), msg.c and
- *                msg_rx.c, receives.c with growth.c and shrink.c, credit.c, device.c,
- *                dma.c, key.c (to memory of programs), source.c (what is offered to the
- *                peer), cancel.c (and taken back), read.c (RDMA Reads), target.c (where
- *                the peer writes), rendezvous.c (where it asks for that)
+ *                asker.c (who asks for it on iWARP), service.c (where it comes in),
+ *                post.c (the send queue), msg.c and msg_rx.c, receives.c with growth.c
+ *                and shrink.c, credit.c, device.c, dma.c, key.c (to memory of programs),
+ *                source.c (what is offered to the peer), cancel.c (and taken back),
+ *                read.c (RDMA Reads), target.c (where the peer writes), rendezvous.c
+ *                (where it asks for that)
  *   beside them  net.c (a namespace's), mem.c (how much memory), share.c (whose it is),
  *                protect.c (pages of programs) with page_table.c, page_run.c and
  *                protect_selftest.c, param.c (tunables), sysctl.c (those of a namespace),

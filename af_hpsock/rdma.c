@@ -13,6 +13,8 @@
  * disconnect, a violation, close, device removal. It is the only place that
  * destroys, in this order:
  *
+ *   0. on iWARP, come again when the peer has answered the attempt to connect, see
+ *      asker.c;
  *   1. have the attempt to connect give up, and wait for it and for a handler of rdma_cm
  *      that runs: they are the last;
  *   2. disconnect: the peer learns of it, the queue pair goes to error;
@@ -30,6 +32,7 @@
  */
 #include <rdma/rdma_cm.h>
 
+#include "asker.h"
 #include "cancel.h"
 #include "cm.h"
 #include "compat_verbs.h"
@@ -97,6 +100,8 @@ static void hps_rdma_teardown(struct work_struct *work)
 {
 	struct hps_link *link = container_of(work, struct hps_link, teardown);
 
+	if (hps_asker_await(link))
+		return;
 	if (link->id)
 		hps_cm_stop(link);
 	if (link->id && link->id->qp) {

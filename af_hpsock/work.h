@@ -10,7 +10,7 @@
  * one with what must not be. By what an item waits for:
  *
  *   hps_connect_wq	the device: attempts to connect. What waits for the other host
- *			is a thread of its own (hps_cm_asker())
+ *			is a thread of its own (asker.c)
  *   hps_program_wq	memory, that of a program, too: what grows, shrinks, gives pages
  *			back, tries to connect again. None of it waits for a socket's lock
  *			(hps_sock_own()). One item sleeps, hps_shrink_pressure
