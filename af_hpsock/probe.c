@@ -4,8 +4,8 @@
  * sends, so something has to be sent to one that was not heard of for a while
  * and has nothing under way to it, if the program
  *
- *   - has data queued for it that waits for a credit, which may never come; this
- *     is TCP's zero window probe;
+ *   - has data for it that waits for a credit, or to be read where it is, which may never
+ *     come; this is TCP's zero window probe;
  *   - asked for SO_KEEPALIVE.
  *
  * A probe is what the transport can send without taking anything at the other
@@ -73,7 +73,7 @@ static bool hps_probe_keeps(const struct hps_conn *conn)
 /* Jiffies of silence after which the connection probes, 0 for never. */
 static unsigned int hps_probe_patience(const struct hps_conn *conn)
 {
-	if (conn->tx_unsent)
+	if (conn->tx_unsent || conn->tx_unacked)
 		return HPS_PROBE_STALLED;
 	return hps_probe_keeps(conn) ? hps_probe_idle(conn->sk) : 0;
 }

@@ -57,8 +57,13 @@ static int hps_stream_send(struct hps_conn *conn, struct hps_buf *buf, u32 *len)
 	int urgent, err;
 
 	*len = buf->end - buf->start;
-	if (buf->lent)
-		return conn->ops->offer(conn, buf);
+	if (buf->lent) {
+		err = conn->ops->offer(conn, buf);
+		/* Its message is sent soon, but when it is read is the peer's affair. */
+		if (!err)
+			hps_probe_arm(conn);
+		return err;
+	}
 	*len = min(*len, conn->tx_msg_max);
 	urgent = hps_urgent_offset(conn, *len);
 	err = conn->ops->send(conn, buf, *len, urgent);

@@ -708,6 +708,33 @@ TEST_F_TIMEOUT(fault, wire_cut_while_reading, 300 * hps_slow())
 	}
 }
 
+/* Nor does a sender wait for a peer that is gone to read what it was offered. */
+TEST_F_TIMEOUT(fault, wire_cut_unread, 300 * hps_slow())
+{
+	enum { LEN = 256 << 10, OFFERS = 6 };
+	struct hps_call call = { .fn = hps_poll_call };
+	char *mem = hps_memory(LEN);
+	int s, i, unsent = 1;
+
+	ASSERT_OK(hps_pair(&self->t, &call.fd, &s));
+	ASSERT_OK(hps_set(s, SOL_SOCKET, SO_RCVBUF, 65536));
+	ASSERT_OK(hps_zerocopy(&self->t, call.fd));
+	for (i = 0; i < OFFERS; i++)
+		ASSERT_EQ(LEN, send(call.fd, mem, LEN, MSG_ZEROCOPY));
+	/* The peer's kernel reads for a while. */
+	ASSERT_TRUE(hps_until_inq(s, OFFERS * LEN));
+	ASSERT_TRUE(hps_settle());
+	ASSERT_OK(ioctl(call.fd, SIOCOUTQNSD, &unsent));
+	EXPECT_EQ(0, unsent);
+	ASSERT_EQ(0, cut_wire());
+	hps_start(&call);
+	ASSERT_TRUE(ends(&call));
+	EXPECT_EQ(POLLERR | POLLHUP, call.ret);
+	ASSERT_EQ(0, restore_link());
+	close(call.fd);
+	close(s);
+}
+
 /* What is connected learns of it, and what connects is told no later than by TCP. */
 TEST_F_TIMEOUT(fault, link_down, 150 * hps_slow())
 {
