@@ -66,6 +66,13 @@ static bool hps_proto_memory_free(const struct sock *sk, int wake)
 	return unsent << wake < hps_sk_notsent_lowat(sk);
 }
 
+/* sk_leave_memory_pressure() by itself clears it. */
+static void hps_proto_enter_pressure(struct sock *sk)
+{
+	if (!READ_ONCE(hps_memory_pressure))
+		WRITE_ONCE(hps_memory_pressure, 1);
+}
+
 struct proto hps_prot = {
 	.name			= "HPSOCK",
 	.owner			= THIS_MODULE,
@@ -75,6 +82,7 @@ struct proto hps_prot = {
 	.release_cb		= hps_proto_release_cb,
 	.keepalive		= hps_keepalive,
 	.stream_memory_free	= hps_proto_memory_free,
+	.enter_memory_pressure	= hps_proto_enter_pressure,
 	.memory_allocated	= &hps_memory_allocated,
 	.per_cpu_fw_alloc	= &hps_memory_per_cpu_fw_alloc,
 	.memory_pressure	= &hps_memory_pressure,

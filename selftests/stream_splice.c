@@ -2,6 +2,7 @@
 /* splice(), tee(), vmsplice() and sendfile(), out of a socket and into it. */
 #include "hps_test.h"
 
+#include <limits.h>
 #include <linux/sockios.h>
 #include <sys/sendfile.h>
 
@@ -595,19 +596,27 @@ TEST_F(splice, small_pieces)
 	small_pieces(_metadata, &self->t, self->p, 512);
 }
 
-/* Bytes that all sockets of a protocol are charged for */
-static long protocol_memory(const char *name)
+static const char *protocol_name(const struct hps *t)
+{
+	return t->rdma ? "HPSOCK" : t->af == AF_INET6 ? "TCPv6" : "TCP";
+}
+
+/* Bytes that all sockets of a protocol are charged for; are these too many? */
+static long protocol_memory(const struct hps *t, bool *press)
 {
 	FILE *f = fopen("/proc/net/protocols", "r");
+	char key[64], pressed[8];
 	long pages, found = -1;
-	char key[64];
 
 	if (!f)
 		return -1;
-	/* protocol, size, sockets, memory */
+	/* protocol, size, sockets, memory, press */
 	while (found < 0 && fscanf(f, "%63s", key) == 1) {
-		if (fscanf(f, "%*s %*s %ld", &pages) == 1 && !strcmp(key, name))
+		if (fscanf(f, "%*s %*s %ld %7s", &pages, pressed) == 2 &&
+		    !strcmp(key, protocol_name(t))) {
 			found = pages * PAGE;
+			*press = !strcmp(pressed, "yes");
+		}
 		if (fscanf(f, "%*[^\n]") < 0)
 			break;
 	}
@@ -619,13 +628,14 @@ static long protocol_memory(const char *name)
 static void sendfile_is_charged(struct __test_metadata *_metadata, const struct hps *t, int c,
 				int s)
 {
-	const char *name = t->rdma ? "HPSOCK" : t->af == AF_INET6 ? "TCPv6" : "TCP";
 	/* Each processor has a MiB that is in no sum. */
 	long spare = sysconf(_SC_NPROCESSORS_CONF) * MIB;
-	long before = protocol_memory(name), queued;
 	int file = file_of(MIB, 1), i;
+	long before, queued;
+	bool press;
 
 	ASSERT_OK(file);
+	before = protocol_memory(t, &press);
 	ASSERT_LE(0, before);
 	ASSERT_OK(hps_set(s, SOL_SOCKET, SO_RCVBUF, 65536));
 	ASSERT_OK(hps_set(c, SOL_SOCKET, SO_SNDBUFFORCE, spare + 4 * MIB));
@@ -635,10 +645,10 @@ static void sendfile_is_charged(struct __test_metadata *_metadata, const struct 
 	ASSERT_OK(ioctl(c, SIOCOUTQ, &i));
 	queued = i;
 	EXPECT_LT(2 * spare + 4 * MIB, queued);
-	EXPECT_LE(before + queued - 2 * spare, protocol_memory(name));
+	EXPECT_LE(before + queued - 2 * spare, protocol_memory(t, &press));
 	ASSERT_OK(hps_reset(c));
 	ASSERT_TRUE(hps_settle());
-	EXPECT_GE(before + 2 * spare, protocol_memory(name));
+	EXPECT_GE(before + 2 * spare, protocol_memory(t, &press));
 }
 
 TEST_F(splice, sendfile_charged)
@@ -658,6 +668,31 @@ TEST_F(splice, sendfile_lent_charged)
 	/* Before Linux 6.5 a kernel's splice() into a socket copies. */
 	if (hps_kernel() >= 605)
 		EXPECT_LT(lent, hps_stat("tx_lent"));
+}
+
+/* All that a protocol has may be too much, and no longer than it has that. */
+TEST_F(splice, memory_pressure)
+{
+	bool press = false;
+	int file, i;
+
+	/* Then the same page is charged any number of times, and there is but one. */
+	if (hps_kernel() < 605)
+		SKIP(return, "a splice() into a socket copies");
+	file = file_of(MIB, 1);
+	ASSERT_OK(file);
+	ASSERT_OK(hps_set(self->c, SOL_SOCKET, SO_SNDBUFFORCE, INT_MAX / 2));
+	ASSERT_OK(hps_nonblock(self->c, true));
+	for (i = 0; i < 4096 && !press; i++) {
+		if (sendfile(self->c, file, &(off_t){ 0 }, MIB) < 0)
+			break;
+		ASSERT_LE(0, protocol_memory(&self->t, &press));
+	}
+	EXPECT_TRUE(press) TH_LOG("%d MiB", i);
+	ASSERT_OK(hps_reset(self->c));
+	ASSERT_TRUE(hps_settle());
+	ASSERT_LE(0, protocol_memory(&self->t, &press));
+	EXPECT_FALSE(press);
 }
 
 TEST_F(splice, sendfile_nonblocking)
