@@ -98,9 +98,7 @@ static const struct hps_opt_ops hps_opt_refused = {
 static int hps_opt_set_reuseport(struct sock *sk, const struct hps_opt *opt,
 				 int val)
 {
-	lock_sock(sk);
 	sk->sk_reuseport = !!val;
-	release_sock(sk);
 	return 0;
 }
 
@@ -373,8 +371,11 @@ static int hps_opt_set_socket(struct socket *sock, const struct hps_opt *opt,
 
 	if (opt && opt->ops) {
 		err = hps_opt_read_int(SOL_SOCKET, optval, optlen, &val);
-		if (!err)
-			err = opt->ops->set(sock->sk, opt, val);
+		if (err)
+			return err;
+		lock_sock(sock->sk);
+		err = opt->ops->set(sock->sk, opt, val);
+		release_sock(sock->sk);
 		if (err || opt->ops->whole)
 			return err;
 	}
