@@ -82,6 +82,11 @@ int hps_wait_turn(struct sock *sk, struct hps_conn *conn, long *timeo)
 	hps_conn_get(conn);
 	err = hps_wait_clear(sk, &conn->tx_turn, timeo);
 	hps_conn_put(conn);
+	/* The turn ends with the socket locked, so whoever ends it sees that. */
+	if (err == -EAGAIN) {
+		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	}
 	return err;
 }
 
