@@ -116,6 +116,7 @@ enum hps_urgent {
  * @tx_urgent: one of the bytes to post is urgent
  * @tx_urgent_told: the peer was told that an urgent byte will come
  * @tx_urgent_at: the place of that byte in the stream
+ * @told: a call has returned the error that is to be reported
  * @reported: the program was told that the connection is over
  * @tx_blocked: the transport takes no DATA, or is busy; it calls hps_stream_push() when it
  *	may, or is less so
@@ -165,6 +166,7 @@ struct hps_conn {
 	bool counted;
 	u8 tries;
 	bool tx_blocked;
+	bool told;
 	bool reported;
 	bool deferred;
 	bool confirmed;

@@ -380,12 +380,12 @@ void hps_conn_report(struct hps_conn *conn)
 	smp_wmb();
 	if (conn->state == TCP_SYN_SENT)
 		hps_stat_inc(conn->hn, HPS_STAT_CONNECT_FAILED);
-	if (conn->err)
+	if (conn->err && !conn->told)
 		WRITE_ONCE(sk->sk_err, conn->err);
 	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
 	hps_conn_set_state(conn, ~0, TCP_CLOSE);
 	sk->sk_state_change(sk);
-	if (conn->err)
+	if (sk->sk_err)
 		sk_error_report(sk);
 }
 
@@ -429,8 +429,10 @@ static int hps_conn_final_error(const struct hps_conn *conn)
 }
 
 /**
- * hps_conn_why - what will a writer be told?
+ * hps_conn_why - tell a writer why the connection ends, before the teardown is done
  * @conn: not locked, shut
+ *
+ * Then the program knows, and it is not reported any more.
  *
  * Context: any.
  * Return: negative errno.
@@ -440,7 +442,8 @@ int hps_conn_why(struct hps_conn *conn)
 	int err;
 
 	spin_lock_bh(&conn->lock);
-	err = hps_conn_final_error(conn);
+	err = conn->told ? 0 : hps_conn_final_error(conn);
+	conn->told = true;
 	spin_unlock_bh(&conn->lock);
 	return -(err ?: EPIPE);
 }

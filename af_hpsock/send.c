@@ -647,7 +647,8 @@ static int hps_send_locked(struct sock *sk, struct hps_send_call *call)
 			goto out;
 		/* A call that may not block is told of an end before the teardown is done. */
 		if (!call->timeo && READ_ONCE(conn->shut)) {
-			err = hps_conn_why(conn);
+			if (!call->sent || call->record)
+				err = hps_conn_why(conn);
 			goto out;
 		}
 		/* The rest of a message follows its beginning: no other call comes between. */

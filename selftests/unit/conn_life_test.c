@@ -303,24 +303,45 @@ static void hps_conn_established__shut(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->conn.state, TCP_SYN_SENT);
 }
 
+/* For who was not told yet. */
+static int fake_why(struct hps_conn *conn)
+{
+	conn->told = false;
+	return hps_conn_why(conn);
+}
+
 static void hps_conn_why__each(struct kunit *test)
 {
 	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
 	struct hps_conn *conn = &fake->conn;
 
-	KUNIT_EXPECT_EQ(test, hps_conn_why(conn), -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, fake_why(conn), -ECONNRESET);
 	conn->state = TCP_CLOSE_WAIT;
-	KUNIT_EXPECT_EQ(test, hps_conn_why(conn), -EPIPE);
+	KUNIT_EXPECT_EQ(test, fake_why(conn), -EPIPE);
 	conn->err = ETIMEDOUT;
-	KUNIT_EXPECT_EQ(test, hps_conn_why(conn), -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, fake_why(conn), -ETIMEDOUT);
 	/* In good order. */
 	conn->fin_rcvd = true;
 	conn->fin_acked = true;
-	KUNIT_EXPECT_EQ(test, hps_conn_why(conn), -EPIPE);
+	KUNIT_EXPECT_EQ(test, fake_why(conn), -EPIPE);
 	/* But for what the peer had only offered. */
 	conn->rx_lost = true;
 	conn->err = 0;
-	KUNIT_EXPECT_EQ(test, hps_conn_why(conn), -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, fake_why(conn), -ECONNRESET);
+}
+
+/* As TCP's: the next call is told that the connection is over, and nobody of the error. */
+static void hps_conn_why__once(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct sock *sk = fake_attach(test, fake);
+
+	KUNIT_EXPECT_EQ(test, hps_conn_why(&fake->conn), -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, hps_conn_why(&fake->conn), -EPIPE);
+	fake_end(fake);
+	KUNIT_EXPECT_EQ(test, sk->sk_err, 0);
+	KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_CLOSE);
+	KUNIT_EXPECT_EQ(test, sk->sk_shutdown, SHUTDOWN_MASK);
 }
 
 static void hps_conn_end__reports(struct kunit *test)
@@ -392,6 +413,7 @@ static struct kunit_case conn_life_cases[] = {
 	KUNIT_CASE(hps_conn_established__initiator),
 	KUNIT_CASE(hps_conn_established__shut),
 	KUNIT_CASE(hps_conn_why__each),
+	KUNIT_CASE(hps_conn_why__once),
 	KUNIT_CASE(hps_conn_end__reports),
 	KUNIT_CASE(hps_conn_end__stops_timers),
 	KUNIT_CASE(hps_conn_end__loses_offers),
