@@ -117,10 +117,14 @@ static struct hps_buf *hps_send_buf(struct sock *sk, struct hps_conn *conn,
 	 */
 	else if (left < PAGE_SIZE && hps_send_alone(conn))
 		size = PAGE_SIZE;
-	if (!hps_sock_charge(sk, size, SK_MEM_SEND))
-		return NULL;
+	if (!hps_sock_charge(sk, size, SK_MEM_SEND)) {
+		/* Where there is little, a page is better than to wait. */
+		if (size <= PAGE_SIZE || !hps_sock_charge(sk, PAGE_SIZE, SK_MEM_SEND))
+			return NULL;
+		size = PAGE_SIZE;
+	}
 	buf = conn->ops->tx_buf(conn, size);
-	/* Where memory is in pieces, a page is better than to wait. */
+	/* The same where it is in pieces. */
 	if (!buf && size > PAGE_SIZE)
 		buf = conn->ops->tx_buf(conn, PAGE_SIZE);
 	if (buf) {
