@@ -60,17 +60,20 @@ static int hps_fetch_unlock(struct sock *sk, struct hps_conn *conn,
 	return conn->ops->read(conn, buf, sink);
 }
 
-/* As hps_transport.read, with the socket unlocked meanwhile. */
+/* As hps_transport.read, with the socket unlocked meanwhile, in the time the reader has. */
 static int hps_fetch_read(struct sock *sk, struct hps_conn *conn,
 			  struct hps_buf *buf, struct hps_reader *r,
 			  struct hps_pages *sink)
 {
+	unsigned long begun = jiffies;
 	int n;
 
 	hps_conn_get(conn);
 	n = hps_fetch_unlock(sk, conn, buf, sink);
 	lock_sock(sk);
 	hps_fetch_end(conn);
+	if (r->timeo && r->timeo != MAX_SCHEDULE_TIMEOUT)
+		r->timeo -= min_t(unsigned long, r->timeo, jiffies - begun);
 	if (hps_sk_conn(sk) != conn) {
 		r->parted = true;
 		n = -ECONNRESET;
