@@ -71,9 +71,13 @@ void hps_record_fill(void *at, u32 len, u8 flags)
 /* The head is complete; its piece begins. Returns 0 or -EPROTO. */
 static int hps_framing_begin(struct hps_framing *f)
 {
+	bool abort = f->head.flags & HPS_RECORD_ABORT;
+
 	f->left = be32_to_cpu(f->head.len);
-	if (!(f->head.flags & HPS_RECORD_PIECE) ||
-	    (f->head.flags & HPS_RECORD_ABORT && f->left))
+	if (!(f->head.flags & HPS_RECORD_PIECE) || (abort && f->left))
+		return -EPROTO;
+	/* No head is there for nothing: hps_record_goes_on() */
+	if (!f->left && !abort && !(f->head.flags & HPS_RECORD_END))
 		return -EPROTO;
 	return 0;
 }

@@ -2635,6 +2635,9 @@ static int bad_record(struct peer *p, int which)
 	case 4:
 		return peer_srccancel(p, 1);
 	case 5:
+		len = add_record(buf, 0, PIECE, 'a', 0);
+		return peer_send(p, HPS_MSG_DATA, buf, len);
+	case 6:
 		/* More is offered than the piece has. */
 		len = add_record(buf, 0, END, 'a', 999);
 		return peer_send(p, HPS_MSG_DATA, buf, len - 999) ?: peer_srcavail(p, 0, 1, 1000);
@@ -2649,7 +2652,7 @@ TEST_F_TIMEOUT(records, bad, 200 * hps_slow())
 {
 	int which, c;
 
-	for (which = 0; which < 7; which++) {
+	for (which = 0; which < 8; which++) {
 		long before = hps_stat("violation_state");
 
 		ASSERT_OK(bad_record(&self->peer, which));
