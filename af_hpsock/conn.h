@@ -96,7 +96,8 @@ enum hps_urgent {
  * @tx_gathers_done: how many of @tx_gathers are done with, modulo 2^32
  * @tx_unsent: bytes filled in and not posted
  * @tx_unacked: bytes posted and not completed
- * @tx_lost: bytes posted of which it is not known whether the peer has them
+ * @tx_lost: bytes posted of which it is not known whether the peer has them, unless it
+ *	has all that we sent (@fin_acked)
  * @tx_msg_max: payload of one message, bytes; set when established
  * @tx_least: a buffer with room for less counts as full; constant
  * @tx_head: where the head of the record is that will be queued next, behind the end of
@@ -260,6 +261,14 @@ static inline bool hps_conn_filled(const struct hps_conn *conn,
 				   const struct hps_buf *buf)
 {
 	return buf->full || buf->size - buf->end < conn->tx_least;
+}
+
+/* Bytes that were posted and the peer may not have. A snapshot, without the lock. */
+static inline u32 hps_conn_tx_open(const struct hps_conn *conn)
+{
+	u32 lost = READ_ONCE(conn->fin_acked) ? 0 : READ_ONCE(conn->tx_lost);
+
+	return READ_ONCE(conn->tx_unacked) + lost;
 }
 
 /* Is the handshake under way? */

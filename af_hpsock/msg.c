@@ -137,8 +137,9 @@ static void hps_msg_sent(struct ib_cq *cq, struct ib_wc *wc)
 			continue;
 		if (done->buf && done->buf->lent && !conn->shut)
 			hps_source_revoked(link, hps_source(done->buf));
-		if (done->buf && unlikely(wc->status != IB_WC_SUCCESS))
-			conn->tx_lost += done->len;
+		/* What was lent has been read. */
+		if (unlikely(wc->status != IB_WC_SUCCESS) && done->buf && !done->buf->lent)
+			WRITE_ONCE(conn->tx_lost, conn->tx_lost + done->len);
 		if (done->buf)
 			hps_conn_tx_done(conn, done->buf, done->len);
 	} while (done != slot);

@@ -344,7 +344,7 @@ static int hps_tcp_get_info(struct sock *sk, const struct hps_opt *opt,
 	info->tcpi_snd_wnd = min_t(u64, U32_MAX, mul_u32_u32(own.tx_credits,
 							     own.tx_msg_size));
 	info->tcpi_bytes_sent = conn->tx_bytes;
-	info->tcpi_bytes_acked = conn->tx_bytes - conn->tx_unacked;
+	info->tcpi_bytes_acked = conn->tx_bytes - hps_conn_tx_open(conn);
 	info->tcpi_bytes_received = conn->rx_bytes;
 	info->tcpi_data_segs_out = conn->tx_msgs;
 	info->tcpi_data_segs_in = conn->rx_msgs;

@@ -21,7 +21,7 @@ static void hps_proc_sock(struct seq_file *seq, struct hps_sock *hsk)
 	conn = rcu_dereference(hsk->conn);
 	if (conn) {
 		rx = hps_conn_avail(conn);
-		tx = READ_ONCE(conn->tx_unsent) + READ_ONCE(conn->tx_unacked);
+		tx = READ_ONCE(conn->tx_unsent) + hps_conn_tx_open(conn);
 	}
 	rcu_read_unlock();
 	seq_printf(seq, "%pI6c %u %pI6c %u %u %u %u %u %lu\n",

@@ -540,7 +540,7 @@ int hps_set_rcvlowat(struct sock *sk, int val)
 static u32 hps_sockopt_outq(struct hps_conn *conn)
 {
 	conn->ops->ask(conn);
-	return conn->tx_unsent + conn->tx_unacked + conn->tx_lost;
+	return conn->tx_unsent + hps_conn_tx_open(conn);
 }
 
 /**
