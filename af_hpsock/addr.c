@@ -124,6 +124,19 @@ void hps_addr_from_rdma(struct hps_addr *addr,
 	}
 }
 
+/**
+ * hps_addr_on_link - an address that a request came from, or to
+ * @addr: the address; rdma_cm tells no scope for those of a link
+ * @dif: the interface that it came in at
+ *
+ * Context: any.
+ */
+void hps_addr_on_link(struct hps_addr *addr, int dif)
+{
+	if (ipv6_addr_type(&addr->ip) & IPV6_ADDR_LINKLOCAL)
+		addr->scope = dif;
+}
+
 static bool hps_addr_any4(const struct in6_addr *ip)
 {
 	return ipv6_addr_v4mapped(ip) && !ip->s6_addr32[3];

@@ -26,6 +26,7 @@ int hps_addr_to_rdma(const struct hps_addr *addr, u16 port,
 		     struct sockaddr_storage *ss);
 void hps_addr_from_rdma(struct hps_addr *addr,
 			const struct sockaddr_storage *ss);
+void hps_addr_on_link(struct hps_addr *addr, int dif);
 bool hps_addr_any(const struct in6_addr *ip);
 bool hps_addr_covers(const struct in6_addr *a, bool a_v6only,
 		     const struct in6_addr *b, bool b_v6only);

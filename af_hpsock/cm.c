@@ -714,6 +714,8 @@ int hps_cm_request(struct rdma_cm_id *id, struct rdma_cm_event *event,
 		goto reject;
 	hps_addr_from_rdma(&local, &id->route.addr.src_addr);
 	hps_addr_from_rdma(&peer, &id->route.addr.dst_addr);
+	hps_addr_on_link(&local, dev_addr->bound_dev_if);
+	hps_addr_on_link(&peer, dev_addr->bound_dev_if);
 	peer.port = be16_to_cpu(hello->src_port);
 	reason = HPS_REJ_REFUSED;
 	if (!hps_net_enabled(dev_addr->net))

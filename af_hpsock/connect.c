@@ -161,6 +161,20 @@ static bool hps_connect_unicast(struct sock *sk, const struct in6_addr *ip)
 	return type != RTN_MULTICAST && type != RTN_BROADCAST;
 }
 
+/* An address of a link is of the interface that it names, or that the socket is bound to. */
+static int hps_connect_scope(struct sock *sk, struct hps_addr *peer)
+{
+	if (!(ipv6_addr_type(&peer->ip) & IPV6_ADDR_LINKLOCAL))
+		return 0;
+	if (peer->scope) {
+		if (!sk_dev_equal_l3scope(sk, peer->scope))
+			return -EINVAL;
+		sk->sk_bound_dev_if = peer->scope;
+	}
+	peer->scope = sk->sk_bound_dev_if;
+	return peer->scope ? 0 : -EINVAL;
+}
+
 /* Jiffies that all attempts may take together. */
 static unsigned long hps_connect_time(const struct sock *sk)
 {
@@ -194,7 +208,7 @@ static int hps_connect_source6(struct sock *sk, const struct hps_addr *peer,
 {
 	struct flowi6 fl6 = {
 		.daddr = peer->ip,
-		.flowi6_oif = peer->scope ?: sk->sk_bound_dev_if,
+		.flowi6_oif = sk->sk_bound_dev_if,
 	};
 	struct dst_entry *dst;
 
@@ -247,6 +261,9 @@ static int hps_connect_start(struct sock *sk, struct sockaddr *uaddr, int len)
 		return -EINVAL;
 	if (!hps_connect_unicast(sk, &peer.ip))
 		return -ENETUNREACH;
+	err = hps_connect_scope(sk, &peer);
+	if (err)
+		return err;
 	if (hps_addr_any(&peer.ip)) {
 		/* The host itself, as for TCP. */
 		if (ipv6_addr_v4mapped(&peer.ip))

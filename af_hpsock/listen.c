@@ -202,6 +202,8 @@ static struct sock *hps_accept_sock(struct sock *listener,
 	if (!sk)
 		return NULL;
 	hps_accept_inherit(sk, listener);
+	if (conn->peer.scope)
+		sk->sk_bound_dev_if = conn->peer.scope;
 	hps_sock_set_local(sk, &conn->local);
 	hps_sock_set_peer(sk, &conn->peer);
 	hps_port_share(sk, listener);

@@ -10,7 +10,9 @@
 #include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <net/inet_sock.h>
 #include <net/ip.h>
+#include <net/l3mdev.h>
 #include <net/tcp_states.h>
 
 #include "net.h"
@@ -461,13 +463,13 @@ void hps_port_unlisten(struct sock *sk)
 
 /* How well a listening socket fits: 0 not at all, more is better. */
 static int hps_port_score(const struct sock *sk, const struct in6_addr *ip,
-			  u16 port, int type, int dif)
+			  u16 port, int type, int dif, int sdif)
 {
 	const struct in6_addr *bound = &sk->sk_v6_rcv_saddr;
 
 	if (inet_sk(sk)->inet_num != port || sk->sk_type != type)
 		return 0;
-	if (sk->sk_bound_dev_if && sk->sk_bound_dev_if != dif)
+	if (!inet_sk_bound_dev_eq(sock_net(sk), sk->sk_bound_dev_if, dif, sdif))
 		return 0;
 	if (!hps_addr_covers(bound, ipv6_only_sock(sk), ip, false))
 		return 0;
@@ -491,7 +493,8 @@ static u32 hps_port_choice(const struct hps_addr *peer)
  * @ip: the local address a request came to
  * @port: the port it names
  * @type: the type of socket it is for
- * @dif: the interface it came in at
+ * @dif: the interface it came in at. Of a VRF it is for who is bound to that or to the
+ *	interface, and for others only if net.ipv4.tcp_l3mdev_accept is set
  * @peer: where it came from: among sockets that fit as well as each other, those
  *	of SO_REUSEPORT, it decides as on TCP
  *
@@ -506,12 +509,14 @@ struct sock *hps_port_listener(struct net *net, const struct in6_addr *ip,
 	struct hps_sock *hsk;
 	struct sock *best = NULL;
 	u32 hash = hps_port_choice(peer);
+	int vrf = l3mdev_master_ifindex_by_index(net, dif);
 	int score, best_score = 0;
 	u32 equals = 0;
 
 	spin_lock_bh(&hn->port_lock);
 	hlist_for_each_entry(hsk, hps_port_listeners(hn, port), listen_node) {
-		score = hps_port_score(&hsk->inet.sk, ip, port, type, dif);
+		score = hps_port_score(&hsk->inet.sk, ip, port, type, vrf ?: dif,
+				       vrf ? dif : 0);
 		if (score > best_score) {
 			best_score = score;
 			equals = 0;

@@ -2,6 +2,8 @@
 /* connect(): how it succeeds, how it fails, and what names result. */
 #include "hps_test.h"
 
+#include <net/if.h>
+
 HPS_FIXTURE(connect)
 
 /* No route leads there. */
@@ -119,6 +121,84 @@ TEST_F(connect, from_link_local)
 	name = hps_name(c);
 	EXPECT_TRUE(IN6_IS_ADDR_LINKLOCAL(&name.in6.sin6_addr));
 	EXPECT_OK(hps_run("ip -6 route del fd03::2 dev v0 metric 512 table local"));
+}
+
+/* The address of an interface's link, with or without the interface. */
+static struct hps_addr link_local(const char *dev, bool scope)
+{
+	struct hps_addr at = { 0 };
+	char ip[64] = "", cmd[128];
+	FILE *f;
+
+	snprintf(cmd, sizeof(cmd), "ip -br -6 addr show dev %s scope link | grep -o 'fe80[^/]*'",
+		 dev);
+	f = popen(cmd, "r");
+	if (!f)
+		return at;
+	if (fscanf(f, "%63s", ip) == 1)
+		at = hps_parse(ip, 0);
+	pclose(f);
+	if (scope)
+		at.in6.sin6_scope_id = if_nametoindex(dev);
+	return at;
+}
+
+static uint32_t scope_of(struct hps_addr at)
+{
+	return at.in6.sin6_scope_id;
+}
+
+static int bind_dev(int fd, const char *dev)
+{
+	return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, dev, strlen(dev));
+}
+
+/* An address of a link means something with its interface alone. */
+TEST_F(connect, link_local)
+{
+	uint32_t v0 = if_nametoindex("v0"), v1 = if_nametoindex("v1");
+	struct hps_addr at, bare;
+	int c, l, s;
+	char byte;
+
+	if (self->t.af == AF_INET)
+		SKIP(return, "of IPv6 alone");
+	l = hps_bound(&self->t, 0, link_local("v1", true));
+	ASSERT_OK(l);
+	ASSERT_OK(listen(l, 5));
+	at = hps_name(l);
+	EXPECT_EQ(v1, scope_of(at));
+	at.in6.sin6_scope_id = v0;
+	bare = at;
+	bare.in6.sin6_scope_id = 0;
+
+	c = hps_socket(&self->t, 0);
+	ASSERT_OK(c);
+	EXPECT_ERRNO(EINVAL, hps_connect(c, bare));
+	ASSERT_OK(bind_dev(c, "v1"));
+	EXPECT_ERRNO(EINVAL, hps_connect(c, at));
+	ASSERT_OK(bind_dev(c, "v0"));
+	ASSERT_OK(hps_connect(c, bare));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	EXPECT_EQ(v0, scope_of(hps_name(c)));
+	EXPECT_EQ(v0, scope_of(hps_peer(c)));
+	EXPECT_EQ(v1, scope_of(hps_name(s)));
+	EXPECT_EQ(v1, scope_of(hps_peer(s)));
+	ASSERT_EQ(1, send(s, "x", 1, 0));
+	EXPECT_EQ(1, recv(c, &byte, 1, 0));
+	close(c);
+	close(s);
+
+	/* What a socket is bound to counts for its own address, too. */
+	c = hps_socket(&self->t, 0);
+	ASSERT_OK(c);
+	ASSERT_OK(bind_dev(c, "v0"));
+	ASSERT_OK(hps_bind(c, link_local("v0", false)));
+	EXPECT_EQ(v0, scope_of(hps_name(c)));
+	ASSERT_OK(hps_connect(c, at));
+	s = hps_accept(l);
+	ASSERT_OK(s);
 }
 
 /* No port is left: the socket is as it was before. */
