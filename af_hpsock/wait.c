@@ -130,7 +130,8 @@ static bool hps_wait_patiently(struct hps_conn *conn, long *timeo)
 }
 
 /*
- * Take back what was not read. It is the peer's kernel that answers, not its program: if
+ * Take back what was not read. It is the peer's kernel that answers, as soon as no call of
+ * its program has the socket's lock, which none keeps while it waits for the network: if
  * it has not done so by HPS_WAIT_ANSWER, something is wrong and the connection is ended.
  */
 static void hps_wait_cancel(struct hps_conn *conn)
