@@ -479,6 +479,22 @@ static void hps_msg_rx_sync(const struct hps_receive *rx, u32 len)
 				   DMA_FROM_DEVICE);
 }
 
+/*
+ * Is what completed a receive a message in it? The peer's RDMA Write with Immediate takes one
+ * as well, and puts its bytes elsewhere: what a header would be read from is any memory.
+ */
+static bool hps_msg_rx_received(struct hps_link *link, const struct hps_buf *buf,
+				const struct ib_wc *wc)
+{
+	if (wc->opcode != IB_WC_RECV)
+		hps_msg_violation(link, HPS_STAT_VIOLATION_TYPE);
+	else if (wc->byte_len > hps_receives_capacity(&link->receives, buf->size))
+		hps_msg_violation(link, HPS_STAT_VIOLATION_LENGTH);
+	else
+		return true;
+	return false;
+}
+
 static void hps_msg_rx_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct hps_receive *rx = container_of(wc->wr_cqe, struct hps_receive,
@@ -492,6 +508,8 @@ static void hps_msg_rx_done(struct ib_cq *cq, struct ib_wc *wc)
 		hps_msg_error(link, wc);
 		goto unlock;
 	}
+	if (unlikely(!hps_msg_rx_received(link, buf, wc)))
+		goto unlock;
 	hps_msg_rx_sync(rx, wc->byte_len);
 	buf->remote = false;
 	link->rx_revoked = wc->wc_flags & IB_WC_WITH_INVALIDATE ?

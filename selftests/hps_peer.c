@@ -546,19 +546,30 @@ bool peer_swaps(struct peer *peer, uint64_t addr, uint32_t rkey, uint64_t from)
 	return was == from;
 }
 
-/* RDMA Write of the first @len bytes that are shared; 0 once it is acknowledged. */
-int peer_write(struct peer *peer, uint32_t len, uint64_t addr, uint32_t rkey)
+static int write_by(struct peer *peer, uint32_t len, uint64_t addr, uint32_t rkey, int opcode)
 {
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)peer_shared(peer), .length = len, .lkey = peer->mr->lkey,
 	};
 	struct ibv_send_wr wr = {
-		.opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
+		.opcode = opcode, .sg_list = &sge, .num_sge = 1,
 		.wr.rdma = { .remote_addr = addr, .rkey = rkey },
 	}, *bad;
 
 	errno = ibv_post_send(peer->id->qp, &wr, &bad);
 	return errno ? -1 : sent(peer);
+}
+
+/* RDMA Write of the first @len bytes that are shared; 0 once it is acknowledged. */
+int peer_write(struct peer *peer, uint32_t len, uint64_t addr, uint32_t rkey)
+{
+	return write_by(peer, len, addr, rkey, IBV_WR_RDMA_WRITE);
+}
+
+/* The same with Immediate, which takes a receive. */
+int peer_write_imm(struct peer *peer, uint32_t len, uint64_t addr, uint32_t rkey)
+{
+	return write_by(peer, len, addr, rkey, IBV_WR_RDMA_WRITE_WITH_IMM);
 }
 
 /* RDMA Read of no more than a message; what was read is there until the next is sent. */

@@ -87,6 +87,7 @@ int peer_lend(struct peer *peer, uint32_t len);
 int peer_show(struct peer *peer, uint32_t len);
 int peer_sinkavail(struct peer *peer, uint64_t addr, uint32_t rkey, uint32_t len);
 int peer_write(struct peer *peer, uint32_t len, uint64_t addr, uint32_t rkey);
+int peer_write_imm(struct peer *peer, uint32_t len, uint64_t addr, uint32_t rkey);
 const uint8_t *peer_read(struct peer *peer, uint32_t len, uint64_t addr, uint32_t rkey);
 int peer_word_at(struct peer *peer, uint64_t addr, uint32_t rkey);
 int peer_word(struct peer *peer);

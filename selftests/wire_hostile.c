@@ -1662,6 +1662,26 @@ TEST_F(wire, sink_written_urgent)
 	still_works(_metadata, &self->t, self->l, &self->at);
 }
 
+/* A write that takes a receive as a message does, and leaves nothing there. */
+TEST_F(wire, sink_written_immediately)
+{
+	long before = hps_stat("violation_type");
+	struct peer *p = &self->peer;
+	struct hps_sinkavail sink;
+	struct hps_call call;
+
+	if (hps_siw())
+		SKIP(return, "iWARP has no immediate data");
+	shows(_metadata, &self->t, self->l, &self->at, p, &call, &sink);
+	peer_write_imm(p, SHOWN, be64toh(sink.addr), ntohl(sink.rkey));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(-1, call.ret);
+	EXPECT_EQ(EPROTO, call.err);
+	EXPECT_EQ(before + 1, hps_stat("violation_type"));
+	EXPECT_TRUE(peer_gone(p));
+	still_works(_metadata, &self->t, self->l, &self->at);
+}
+
 TEST_F(wire, sink_written_twice)
 {
 	struct peer *p = &self->peer;

@@ -339,13 +339,28 @@ struct hps_hdr *fake_arriving(struct fake_link *fake, u8 type, const void *paylo
 void fake_arrive_revoking(struct fake_link *fake, u32 len, u32 rkey)
 {
 	struct fake_posted post = fake_pop(fake->receives, &fake->nr_receives);
-	struct ib_wc wc = { .wr_cqe = post.cqe, .byte_len = len };
+	struct ib_wc wc = { .wr_cqe = post.cqe, .opcode = IB_WC_RECV, .byte_len = len };
 
 	if (rkey) {
 		fake_invalidate(fake, rkey);
 		wc.wc_flags = IB_WC_WITH_INVALIDATE;
 		wc.ex.invalidate_rkey = rkey;
 	}
+	post.cqe->done(NULL, &wc);
+}
+
+/**
+ * fake_arrive_written - the first receive is complete, by an RDMA Write with Immediate
+ * @fake: the connection
+ * @len: bytes, which are elsewhere
+ */
+void fake_arrive_written(struct fake_link *fake, u32 len)
+{
+	struct fake_posted post = fake_pop(fake->receives, &fake->nr_receives);
+	struct ib_wc wc = {
+		.wr_cqe = post.cqe, .opcode = IB_WC_RECV_RDMA_WITH_IMM, .byte_len = len,
+	};
+
 	post.cqe->done(NULL, &wc);
 }
 

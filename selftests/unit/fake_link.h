@@ -132,6 +132,7 @@ void fake_sent_all(struct fake_link *fake);
 struct hps_hdr *fake_arriving(struct fake_link *fake, u8 type, const void *payload, u32 len);
 void fake_arrive(struct fake_link *fake, u32 len);
 void fake_arrive_revoking(struct fake_link *fake, u32 len, u32 rkey);
+void fake_arrive_written(struct fake_link *fake, u32 len);
 void fake_message(struct fake_link *fake, u8 type, const void *payload, u32 len);
 void fake_data(struct fake_link *fake, u32 len);
 void fake_read(struct fake_link *fake);

@@ -50,6 +50,33 @@ static void hps_msg_rx_done__too_early(struct kunit *test)
 	EXPECT_VIOLATION(test, fake, STATE, before);
 }
 
+/* What is in the receive looks like a message, and did not come now. */
+static void hps_msg_rx_done__written(struct kunit *test)
+{
+	struct fake_link *fake = fake_link_start(test);
+	u64 before = VIOLATIONS(fake, TYPE);
+
+	fake_arriving(fake, HPS_MSG_DATA, NULL, 10);
+	fake_arrive_written(fake, sizeof(struct hps_hdr) + 10);
+	EXPECT_VIOLATION(test, fake, TYPE, before);
+	KUNIT_EXPECT_TRUE(test, list_empty(&fake->link->conn.rxq));
+}
+
+/* No device says so of a message; hdr->len says the same, so nothing else is wrong. */
+static void hps_msg_rx_done__too_long(struct kunit *test)
+{
+	struct fake_link *fake = fake_link_start(test);
+	const struct hps_receives *receives = &fake->link->receives;
+	u32 len = hps_receives_capacity(receives, receives->size) + 1;
+	u64 before = VIOLATIONS(fake, LENGTH);
+	struct hps_hdr *hdr = fake_arriving(fake, HPS_MSG_DATA, NULL, 10);
+
+	hdr->len = cpu_to_be32(len - sizeof(*hdr));
+	fake_arrive(fake, len);
+	EXPECT_VIOLATION(test, fake, LENGTH, before);
+	KUNIT_EXPECT_TRUE(test, list_empty(&fake->link->conn.rxq));
+}
+
 static void hps_msg_rx_data__no_credit(struct kunit *test)
 {
 	struct fake_link *fake = fake_link_start(test);
@@ -515,6 +542,8 @@ static void hps_msg_rx__no_memory_apart(struct kunit *test)
 static struct kunit_case msg_rx_cases[] = {
 	KUNIT_CASE(hps_msg_rx_done__establishes),
 	KUNIT_CASE(hps_msg_rx_done__too_early),
+	KUNIT_CASE(hps_msg_rx_done__written),
+	KUNIT_CASE(hps_msg_rx_done__too_long),
 	KUNIT_CASE(hps_msg_rx_data__no_credit),
 	KUNIT_CASE(hps_msg_rx_data__urgent),
 	KUNIT_CASE(hps_msg_rx_data__after_fin),
