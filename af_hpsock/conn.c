@@ -86,6 +86,7 @@
 #include <net/tcp.h>
 
 #include "conn.h"
+#include "orphan.h"
 #include "port.h"
 #include "sock.h"
 
@@ -245,6 +246,7 @@ void hps_conn_shut(struct hps_conn *conn, int err)
 		return;
 	WRITE_ONCE(conn->shut, true);
 	conn->err = err;
+	hps_orphan_count(conn);
 	conn->ops->shut(conn);
 }
 

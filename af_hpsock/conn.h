@@ -42,7 +42,7 @@ enum hps_urgent {
  * @shut: the transport was told to end
  * @ended: the transport is gone
  * @orphan: the program closed the socket
- * @counted: in hps_net.orphans
+ * @counted: where in hps_net.orphans, enum hps_orphan
  * @records: the stream is one of records, SOCK_SEQPACKET; constant
  * @tries: attempts to connect that may be made in all, as this one failed in a
  *	way that may pass
@@ -164,7 +164,7 @@ struct hps_conn {
 	bool shut;
 	bool ended;
 	bool orphan;
-	bool counted;
+	u8 counted;
 	u8 tries;
 	bool tx_blocked;
 	bool told;

@@ -10,6 +10,7 @@
 #include "conn_tx.h"
 #include "fetch.h"
 #include "net.h"
+#include "orphan.h"
 #include "param.h"
 #include "port.h"
 #include "probe.h"
@@ -158,6 +159,19 @@ static bool hps_conn_delivered(struct hps_conn *conn)
 }
 
 /**
+ * hps_conn_limit_orphans - an orphan is reset if it is one too many
+ * @conn: locked; to be called when it has become an orphan, or comes to FIN_WAIT2
+ */
+void hps_conn_limit_orphans(struct hps_conn *conn)
+{
+	lockdep_assert_held(&conn->lock);
+	if (hps_orphan_count(conn))
+		return;
+	hps_stat_inc(conn->hn, HPS_STAT_ORPHAN_OVERFLOW);
+	hps_conn_shut(conn, ECONNRESET);
+}
+
+/**
  * hps_conn_check_finished - let the transport go if nothing more is under way
  * @conn: locked
  */
@@ -255,23 +269,6 @@ int hps_conn_attach(struct hps_conn *conn, struct sock *sk)
 	return 0;
 }
 
-/*
- * One orphan more, which holds a queue pair and memory that no limit of its program's
- * counts any more. As with tcp_max_orphans, one too many is reset.
- */
-static void hps_conn_count_orphan(struct hps_conn *conn)
-{
-	conn->counted = true;
-	if (atomic_inc_return(&conn->hn->orphans) <=
-	    READ_ONCE(hps_orphan_max)) {
-		hps_conn_arm_orphan(conn);
-		return;
-	}
-	if (!conn->shut)
-		hps_stat_inc(conn->hn, HPS_STAT_ORPHAN_OVERFLOW);
-	hps_conn_shut(conn, ECONNRESET);
-}
-
 /**
  * hps_conn_orphan - the program is through with the connection
  * @conn: the connection
@@ -291,7 +288,8 @@ void hps_conn_orphan(struct hps_conn *conn)
 		conn->sk = NULL;
 	} else {
 		hps_conn_tx_orphan(conn);
-		hps_conn_count_orphan(conn);
+		hps_conn_arm_orphan(conn);
+		hps_conn_limit_orphans(conn);
 	}
 	spin_unlock_bh(&conn->lock);
 	if (sk)
@@ -319,6 +317,8 @@ void hps_conn_drop(struct hps_conn *conn)
 	if (!conn->shut)
 		hps_stat_inc(conn->hn, HPS_STAT_RESET_SENT);
 	hps_conn_reset(conn, 0);
+	if (!conn->ended)
+		hps_conn_limit_orphans(conn);
 	spin_unlock_bh(&conn->lock);
 	if (sk)
 		sock_put(sk);
@@ -477,8 +477,7 @@ void hps_conn_end(struct hps_conn *conn)
 	WARN_ON_ONCE(conn->ended);	/* I2 */
 	conn->shut = true;
 	conn->ended = true;
-	if (conn->counted)
-		atomic_dec(&conn->hn->orphans);
+	hps_orphan_count(conn);
 	WRITE_ONCE(conn->tx_hold, false);
 	hps_conn_tx_end(conn);
 	hps_conn_lose(conn);

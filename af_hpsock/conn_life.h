@@ -14,6 +14,7 @@ void hps_conn_established(struct hps_conn *conn);
 void hps_conn_undefer(struct hps_conn *conn);
 void hps_conn_orphan(struct hps_conn *conn);
 void hps_conn_arm_orphan(struct hps_conn *conn);
+void hps_conn_limit_orphans(struct hps_conn *conn);
 void hps_conn_drop(struct hps_conn *conn);
 void hps_conn_reset(struct hps_conn *conn, int err);
 void hps_conn_report(struct hps_conn *conn);

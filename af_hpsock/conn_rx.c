@@ -203,8 +203,10 @@ int hps_conn_rx_finack(struct hps_conn *conn)
 	conn->fin_acked = true;
 	if (conn->state == TCP_FIN_WAIT1) {
 		hps_conn_set_state(conn, TCPF_FIN_WAIT1, TCP_FIN_WAIT2);
-		if (conn->orphan)
+		if (conn->orphan) {
 			hps_conn_arm_orphan(conn);
+			hps_conn_limit_orphans(conn);
+		}
 		hps_conn_wake(conn);
 	}
 	hps_conn_check_finished(conn);

@@ -10,13 +10,14 @@
  *                addr.c, port.c (who has which), bind.c, connect.c with retry.c,
  *                listen.c with queue.c, send.c, recv.c, splice.c, close.c, poll.c,
  *                sockopt.c with options_*.c
- *   connection   conn.c, conn_life.c (its beginning and its end), conn_rx.c and conn_tx.c
- *                (what the transport tells), stream.c (sending), record.c (messages in a
- *                stream), urgent.c, fetch.c (bytes that are still at the peer), invite.c
- *                (readers that let the peer write to their memory), lent.c (pages that
- *                the peer reads), wait.c (sends that wait for that), zerocopy.c (pages
- *                that the program leaves alone), probe.c (is the peer there?), buf.c
- *                (bytes on their way), transport.c (which there are)
+ *   connection   conn.c, conn_life.c (its beginning and its end), orphan.c (how many go
+ *                on without a program), conn_rx.c and conn_tx.c (what the transport
+ *                tells), stream.c (sending), record.c (messages in a stream), urgent.c,
+ *                fetch.c (bytes that are still at the peer), invite.c (readers that let
+ *                the peer write to their memory), lent.c (pages that the peer reads),
+ *                wait.c (sends that wait for that), zerocopy.c (pages that the program
+ *                leaves alone), probe.c (is the peer there?), buf.c (bytes on their way),
+ *                transport.c (which there are)
  *   transport    over RDMA: rdma.c, link.c (a connection's), cm.c (the handshake),
  *                asker.c (who asks for it on iWARP), service.c (where it comes in),
  *                post.c (the send queue), msg.c and msg_rx.c, receives.c with growth.c

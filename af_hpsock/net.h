@@ -9,6 +9,7 @@
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 
+#include "orphan.h"
 #include "stats.h"
 
 #define HPS_PORT_BITS	9
@@ -22,7 +23,7 @@ struct rdma_cm_id;
  * @enabled: 1: there may be new sockets and connections, 0: there may not
  * @sysctls: /proc/sys/net/hpsock, and an empty entry, which 6.1 ends a table with
  * @sysctl_header: what it is registered by
- * @orphans: connections whose program has closed the socket and that have not ended
+ * @orphans: connections that go on without their program, see orphan.c
  * @port_lock: guards what port.c keeps, the three tables below, and the names of sockets
  *	that are in them; bottom halves off, taken inside hps_conn.lock
  * @ports: ports in use, by number
@@ -38,7 +39,7 @@ struct hps_net {
 	int enabled;
 	struct ctl_table sysctls[2];
 	struct ctl_table_header *sysctl_header;
-	atomic_t orphans;
+	atomic_t orphans[HPS_ORPHAN_NUM];
 	spinlock_t port_lock;	/* ports, socks, listeners */
 	struct hlist_head ports[1 << HPS_PORT_BITS];
 	struct hlist_head socks[1 << HPS_PORT_BITS];

@@ -155,7 +155,7 @@ HPS_TUNABLE(hps_fin_timeout, fin_timeout, 60, 1, 3600, 0644,
 HPS_TUNABLE(hps_orphan_timeout, orphan_timeout, 180, 1, 86400, 0644,
 	    "seconds without progress after which a closed socket gives up");
 HPS_TUNABLE(hps_orphan_max, orphan_max, 4096, 0, 1048576, 0644,
-	    "closed sockets of a namespace that may still have something to deliver");
+	    "closed sockets of a namespace that may still deliver, or wait for the peer");
 HPS_TUNABLE(hps_zcopy_protect, zcopy_protect, 1, 0, 1, 0644,
 	    "1: pages of a program may be protected while they are sent, 0: they never are");
 HPS_TUNABLE(hps_protect_max_kb, protect_max_kb, 262144, 0, 1073741824, 0644,

@@ -9,6 +9,7 @@
 
 #include "mem.h"
 #include "net.h"
+#include "orphan.h"
 #include "protect.h"
 #include "share.h"
 #include "stats.h"
@@ -115,7 +116,7 @@ static int hps_stats_show(struct seq_file *seq, void *v)
 	for (i = HPS_PROTECT_OK + 1; i < HPS_PROTECT_REFUSALS; i++)
 		seq_printf(seq, "lend_refused_%s %llu\n", hps_refusal_name(i),
 			   hps_stat_sum(&hn->stats->refused[i]));
-	seq_printf(seq, "orphans %d\n", atomic_read(&hn->orphans));
+	seq_printf(seq, "orphans %d\n", hps_orphan_read(hn));
 	seq_printf(seq, "memory %ld\n", hps_mem_read());
 	seq_printf(seq, "memory_receives %llu\n", hps_share_taken());
 	seq_printf(seq, "protect_works %d\n", !hps_protect_why_not());

@@ -841,6 +841,82 @@ TEST_F(close, orphans_are_limited)
 	EXPECT_TRUE(orphans_are(0));
 }
 
+static bool until_fin_acked(int fd)
+{
+	int64_t end = hps_now() + hps_deadline();
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	while (getsockopt(fd, SOL_TCP, TCP_INFO, &info, &len) || info.tcpi_state != TCP_FIN_WAIT2) {
+		if (hps_now() > end)
+			return false;
+		usleep(100);
+	}
+	return true;
+}
+
+/*
+ * Peers that do not close have some wait for that. What these cost is limited, too, but
+ * not at the cost of who has something to deliver: TCP has them in TIME_WAIT.
+ */
+TEST_F(close, waiting_orphans_are_limited)
+{
+	int c[3], s[3], last, peer, i;
+	long before, limit;
+
+	if (!self->t.rdma)
+		SKIP(return, "AF_HPSOCK's own limit");
+	ASSERT_TRUE(orphans_are(0));
+	before = hps_stat("orphan_overflow");
+	limit = hps_number(ORPHAN_MAX, -1);
+	ASSERT_LT(0, limit);
+	ASSERT_OK(hps_set_number(ORPHAN_MAX, 2));
+	for (i = 0; i < 3; i++) {
+		ASSERT_OK(hps_pair(&self->t, &c[i], &s[i]));
+		if (i < 2) {
+			ASSERT_OK(shutdown(c[i], SHUT_WR));
+			ASSERT_TRUE(until_fin_acked(c[i]));
+		}
+		close(c[i]);
+		EXPECT_EQ(0, recv(s[i], &last, 1, 0));
+	}
+	/* The last one was about to wait, too. */
+	EXPECT_TRUE(orphans_are(2));
+	EXPECT_EQ(before + 1, hps_stat("orphan_overflow"));
+	ASSERT_OK(hps_pair(&self->t, &last, &peer));
+	ASSERT_LT(0, hps_stuff(last, 0, 1));
+	close(last);
+	EXPECT_EQ(before + 1, hps_stat("orphan_overflow"));
+	EXPECT_OK(hps_set_number(ORPHAN_MAX, limit));
+	EXPECT_LT(0, hps_pull(peer, INT64_MAX, 65536, 1));
+	EXPECT_EQ(0, errno);
+	close(peer);
+	for (i = 0; i < 3; i++)
+		close(s[i]);
+	EXPECT_TRUE(orphans_are(0));
+}
+
+/* Nor has who goes on with the same socket more of them. */
+TEST_F(close, dropped_are_limited)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	long before, limit;
+
+	if (!self->t.rdma)
+		SKIP(return, "AF_HPSOCK's own limit");
+	ASSERT_TRUE(orphans_are(0));
+	before = hps_stat("orphan_overflow");
+	limit = hps_number(ORPHAN_MAX, -1);
+	ASSERT_LT(0, limit);
+	ASSERT_LT(0, hps_stuff(self->c, 0, 1));
+	ASSERT_OK(hps_set_number(ORPHAN_MAX, 0));
+	EXPECT_OK(connect(self->c, &none, sizeof(none)));
+	EXPECT_OK(hps_set_number(ORPHAN_MAX, limit));
+	EXPECT_EQ(before + 1, hps_stat("orphan_overflow"));
+	EXPECT_TRUE(hps_wait(self->s, POLLERR) & POLLERR);
+	EXPECT_TRUE(orphans_are(0));
+}
+
 /* Who cannot send any more has no use for send buffers, though it may not close for long. */
 TEST_F(close, end_frees)
 {
@@ -890,20 +966,6 @@ TEST_F(close, reset_purges)
 		EXPECT_TRUE(hps_until_no_wmem(c)) TH_LOG("way %zu", i);
 		close(c);
 	}
-}
-
-static bool until_fin_acked(int fd)
-{
-	int64_t end = hps_now() + hps_deadline();
-	struct tcp_info info = { 0 };
-	socklen_t len = sizeof(info);
-
-	while (getsockopt(fd, SOL_TCP, TCP_INFO, &info, &len) || info.tcpi_state != TCP_FIN_WAIT2) {
-		if (hps_now() > end)
-			return false;
-		usleep(100);
-	}
-	return true;
 }
 
 #define FIN_TIMEOUT	"/sys/module/hpsock/parameters/fin_timeout"
