@@ -41,7 +41,9 @@ int hps_listen(struct socket *sock, int backlog)
 {
 	struct sock *sk = sock->sk;
 	struct hps_accept_queue *queue = &hps_sk(sk)->queue;
+	struct hps_addr before;
 	int err = -EINVAL;
+	bool bound;
 
 	lock_sock(sk);
 	if (sock->state != SS_UNCONNECTED)
@@ -53,6 +55,8 @@ int hps_listen(struct socket *sock, int backlog)
 	if (sk->sk_state == TCP_LISTEN)
 		goto out;
 
+	before = hps_sk(sk)->local;
+	bound = inet_sk(sk)->inet_num;
 	err = hps_autobind(sk);
 	if (err)
 		goto out;
@@ -62,6 +66,10 @@ int hps_listen(struct socket *sock, int backlog)
 		err = hps_transport_of(sk)->listen(sock_net(sk));
 	if (err) {
 		hps_sock_set_state(sk, TCP_CLOSE);
+		if (!bound) {
+			hps_port_release(sk);
+			hps_port_rename(sk, &before);
+		}
 		goto out;
 	}
 	WRITE_ONCE(sk->sk_ack_backlog, 0);

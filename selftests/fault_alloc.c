@@ -168,6 +168,33 @@ TEST_F_TIMEOUT(nth, listen, 200 * hps_slow())
 	} while (more);
 }
 
+/* A port that nobody asked for is not kept. */
+TEST_F_TIMEOUT(nth, listen_unbound, 200 * hps_slow())
+{
+	struct hps_addr name;
+	int fd, err;
+	bool more;
+
+	if (self->t.rdma && hps_siw())
+		self->step = 499;
+	do {
+		fd = hps_socket(&self->t, 0);
+		ASSERT_OK(fd);
+		arm(self);
+		err = listen(fd, 5);
+		more = fired(self);
+		if (err) {
+			EXPECT_TRUE(excused(self, errno));
+			name = hps_name(fd);
+			EXPECT_EQ(0, hps_port(&name));
+			ASSERT_OK(hps_bind(fd, self->t.b));
+			ASSERT_OK(listen(fd, 5));
+		}
+		close(fd);
+	} while (more);
+	EXPECT_LT(1, self->n);
+}
+
 /* The one of the connections of a listener that @c has; others have ended. */
 static int accept_of(int listener, int c)
 {
