@@ -170,11 +170,16 @@ static bool hps_port_left(const struct sock *sk)
 		(state == TCP_FIN_WAIT1 && READ_ONCE(hps_sk(sk)->fin_sent)));
 }
 
-/* Is there such a connection? The address of one that begins may not be known yet. */
+/*
+ * Is there such a connection? The address of one that begins may not be known yet. As in
+ * __inet_check_established(), those of two interfaces are not the same.
+ */
 static bool hps_port_connected(struct hps_net *hn, const struct sock *sk,
 			       const struct hps_addr *local,
 			       const struct hps_addr *peer)
 {
+	struct net *net = sock_net(sk);
+	int dif = sk->sk_bound_dev_if, sdif = l3mdev_master_ifindex_by_index(net, dif);
 	struct hps_sock *other;
 	struct sock *osk;
 
@@ -185,6 +190,7 @@ static bool hps_port_connected(struct hps_net *hn, const struct sock *sk,
 		    osk->sk_state != TCP_CLOSE &&
 		    !(inet_sk(sk)->inet_num && hps_port_left(osk)) &&
 		    inet_sk(osk)->inet_num == local->port &&
+		    inet_sk_bound_dev_eq(net, osk->sk_bound_dev_if, dif, sdif) &&
 		    other->peer.port == peer->port &&
 		    ipv6_addr_equal(&other->peer.ip, &peer->ip) &&
 		    (hps_addr_any(&local->ip) ||

@@ -306,6 +306,24 @@ static void hps_port_connect__bound(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, connect4(b, PEER, 81), 0);
 }
 
+/* Nor are those of two interfaces the same. */
+static void hps_port_connect__interfaces(struct kunit *test)
+{
+	struct sock *a = stream(test), *b = stream(test);
+
+	a->sk_reuse = SK_CAN_REUSE;
+	b->sk_reuse = SK_CAN_REUSE;
+	KUNIT_EXPECT_EQ(test, bind4(a, HOST, 5000), 0);
+	KUNIT_EXPECT_EQ(test, bind4(b, HOST, 5000), 0);
+	KUNIT_EXPECT_EQ(test, connect4(a, PEER, 80), 0);
+	b->sk_bound_dev_if = 3;
+	KUNIT_EXPECT_EQ(test, connect4(b, PEER, 80), -EADDRNOTAVAIL);
+	a->sk_bound_dev_if = 3;
+	KUNIT_EXPECT_EQ(test, connect4(b, PEER, 80), -EADDRNOTAVAIL);
+	a->sk_bound_dev_if = 2;
+	KUNIT_EXPECT_EQ(test, connect4(b, PEER, 80), 0);
+}
+
 /* What close() has left of a connection gives way, but to a socket with these ends alone. */
 static void hps_port_connect__left_by_close(struct kunit *test)
 {
@@ -565,6 +583,7 @@ static struct kunit_case port_cases[] = {
 	KUNIT_CASE(hps_port_connect__not_what_bind_took),
 	KUNIT_CASE(hps_port_connect__no_memory),
 	KUNIT_CASE(hps_port_connect__bound),
+	KUNIT_CASE(hps_port_connect__interfaces),
 	KUNIT_CASE(hps_port_connect__left_by_close),
 	KUNIT_CASE(hps_port_connect__fin_sent),
 	KUNIT_CASE(hps_port_connect__local_addresses),
