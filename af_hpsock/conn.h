@@ -44,7 +44,7 @@ enum hps_urgent {
  * @orphan: the program closed the socket
  * @counted: where in hps_net.orphans, enum hps_orphan
  * @records: the stream is one of records, SOCK_SEQPACKET; constant
- * @tries: attempts to connect that may be made in all, as this one failed in a
+ * @tries: attempts to connect that may fail one after the other, as this one failed in a
  *	way that may pass
  * @err: why the connection ended, positive errno, 0 for in good order
  * @deferred: passive: established, but TCP_DEFER_ACCEPT waits for data

@@ -42,7 +42,7 @@ void hps_retry_begin(struct sock *sk, unsigned long deadline)
 {
 	struct hps_sock *hsk = hps_sk(sk);
 
-	hsk->connect_tries = 1;
+	hsk->connect_failures = 0;
 	hsk->connect_delay = HPS_RETRY_DELAY;
 	hsk->connect_deadline = deadline;
 }
@@ -50,7 +50,8 @@ void hps_retry_begin(struct sock *sk, unsigned long deadline)
 /**
  * hps_retry_again - plan another attempt
  * @sk: a socket whose attempt failed
- * @tries: attempts there may be in all, or HPS_TRIES_ANY
+ * @tries: attempts that may fail one after the other, or HPS_TRIES_ANY, which ends such a
+ *	row
  *
  * Context: hps_conn.lock of that attempt held.
  * Return: false if there were that many or time is up.
@@ -58,15 +59,19 @@ void hps_retry_begin(struct sock *sk, unsigned long deadline)
 bool hps_retry_again(struct sock *sk, u8 tries)
 {
 	struct hps_sock *hsk = hps_sk(sk);
-	unsigned long delay = hsk->connect_delay, now = jiffies;
+	unsigned long delay, now = jiffies;
 
-	if ((hsk->connect_tries >= tries && tries < HPS_TRIES_ANY) ||
-	    time_after_eq(now, hsk->connect_deadline))
+	if (tries == HPS_TRIES_ANY)
+		hsk->connect_failures = 0;
+	else if (++hsk->connect_failures >= tries)
 		return false;
-	if (hsk->connect_tries < U8_MAX)
-		hsk->connect_tries++;
+	if (time_after_eq(now, hsk->connect_deadline))
+		return false;
+	/* What passes does so soon: a row begins with the shortest time. */
+	if (hsk->connect_failures == 1)
+		hsk->connect_delay = HPS_RETRY_DELAY;
 	/* The last one is at the end, which hps_conn_limit_opening() makes. */
-	delay = min(delay, hsk->connect_deadline - now);
+	delay = min(hsk->connect_delay, hsk->connect_deadline - now);
 	hsk->connect_delay = min_t(unsigned long, hsk->connect_delay * 2,
 				   HPS_RETRY_DELAY_MAX);
 	hps_retry_plan(sk, delay);

@@ -93,7 +93,8 @@ struct hps_accept_queue {
  * @tuning: tunables it has values of its own for
  * @queue: listening sockets
  * @connect_work: another attempt to connect, holds a socket reference
- * @connect_tries: attempts made
+ * @connect_failures: attempts that failed last, one after the other, of which there may
+ *	be few
  * @connect_delay: jiffies before the next attempt
  * @connect_deadline: jiffies after which there is none
  * @inet6: last, see &struct inet_sock
@@ -113,7 +114,7 @@ struct hps_sock {
 	u32 tx_charged;
 	bool nodelay;
 	bool cork;
-	u8 connect_tries;
+	u8 connect_failures;
 	unsigned int keepidle;
 	unsigned int keepintvl;
 	u8 keepcnt;

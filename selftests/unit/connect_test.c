@@ -59,10 +59,42 @@ static void hps_connect__pending_nonblock(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, again(test, fake, O_NONBLOCK), -EALREADY);
 }
 
+static void cancel(struct sock *sk)
+{
+	lock_sock(sk);
+	hps_retry_cancel(sk);
+	release_sock(sk);
+}
+
+/* A backlog that was full for long is no reason to give up at the first other failure. */
+static void hps_retry_again__mixed(struct kunit *test)
+{
+	struct sock *sk = fake_sock(test, SOCK_STREAM);
+	int i;
+
+	hps_retry_begin(sk, jiffies + 1000 * HZ);
+	for (i = 0; i < 10; i++)
+		KUNIT_EXPECT_TRUE(test, hps_retry_again(sk, HPS_TRIES_ANY));
+	KUNIT_EXPECT_EQ(test, hps_sk(sk)->connect_delay, 2 * HZ);
+	for (i = 0; i < 5; i++)
+		KUNIT_EXPECT_TRUE(test, hps_retry_again(sk, 6));
+	KUNIT_EXPECT_EQ(test, hps_sk(sk)->connect_delay,
+			32 * msecs_to_jiffies(50));
+	KUNIT_EXPECT_FALSE(test, hps_retry_again(sk, 6));
+	hps_retry_begin(sk, jiffies + 1000 * HZ);
+	KUNIT_EXPECT_TRUE(test, hps_retry_again(sk, 2));
+	KUNIT_EXPECT_TRUE(test, hps_retry_again(sk, HPS_TRIES_ANY));
+	KUNIT_EXPECT_TRUE(test, hps_retry_again(sk, 2));
+	KUNIT_EXPECT_FALSE(test, hps_retry_again(sk, 2));
+	KUNIT_EXPECT_FALSE(test, hps_retry_again(sk, 0));
+	cancel(sk);
+}
+
 static struct kunit_case connect_cases[] = {
 	KUNIT_CASE(hps_connect__established_already),
 	KUNIT_CASE(hps_connect__established_nonblock),
 	KUNIT_CASE(hps_connect__pending_nonblock),
+	KUNIT_CASE(hps_retry_again__mixed),
 	{}
 };
 
