@@ -88,6 +88,17 @@ static void hps_connect_report(struct sock *sk, int err)
 	sk_error_report(sk);
 }
 
+/* Has an attempt failed, and planned another one? hps_conn_end() parted it from its socket. */
+static bool hps_connect_planned(struct hps_conn *conn)
+{
+	bool planned;
+
+	spin_lock_bh(&conn->lock);
+	planned = conn->ended && !conn->sk;
+	spin_unlock_bh(&conn->lock);
+	return planned;
+}
+
 static void hps_connect_work(struct work_struct *work)
 {
 	struct hps_sock *hsk = container_of(work, struct hps_sock,
@@ -101,9 +112,9 @@ static void hps_connect_work(struct work_struct *work)
 	conn = hps_sk_conn(sk);
 	/* Unless it is another attempt by now. */
 	if (sk->sk_state == TCP_SYN_SENT && !sock_flag(sk, SOCK_DEAD) &&
-	    conn && READ_ONCE(conn->ended)) {
+	    conn && hps_connect_planned(conn)) {
 		hps_connect_forget(sk);
-		err = hps_connect_attempt(sk);
+		err = hps_net_enabled(sock_net(sk)) ? hps_connect_attempt(sk) : -ENETUNREACH;
 		if (err) {
 			hps_connect_forget(sk);
 			hps_connect_report(sk, err);

@@ -86,6 +86,11 @@ bool hps_retry_again(struct sock *sk, u8 tries)
  */
 void hps_retry_cancel(struct sock *sk)
 {
-	if (cancel_delayed_work(&hps_sk(sk)->connect_work))
+	struct hps_sock *hsk = hps_sk(sk);
+
+	spin_lock_bh(&sk->sk_lock.slock);
+	hsk->later &= ~HPS_LATER_CONNECT;
+	spin_unlock_bh(&sk->sk_lock.slock);
+	if (cancel_delayed_work(&hsk->connect_work))
 		__sock_put(sk);
 }

@@ -5,6 +5,7 @@
 
 #include "conn_tx.h"
 #include "fake.h"
+#include "proto.h"
 
 /* The peer takes the last message of the handshake, late. */
 struct confirm {
@@ -59,10 +60,77 @@ static void hps_connect__pending_nonblock(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, again(test, fake, O_NONBLOCK), -EALREADY);
 }
 
+/* A socket whose attempt fails in a way that may pass. The next one would be much later. */
+static struct sock *failing(struct kunit *test, struct fake_conn *fake)
+{
+	struct sock *sk = fake_attach(test, fake);
+
+	hps_retry_begin(sk, jiffies + 1000 * HZ);
+	hps_sk(sk)->connect_delay = 100 * HZ;
+	fake->conn.tries = HPS_TRIES_ANY;
+	return sk;
+}
+
+/* The work is run now, instead. */
+static void work(struct sock *sk)
+{
+	sock_hold(sk);
+	hps_connect_work(&hps_sk(sk)->connect_work.work);
+}
+
 static void cancel(struct sock *sk)
 {
 	lock_sock(sk);
 	hps_retry_cancel(sk);
+	release_sock(sk);
+}
+
+static void hps_connect_work__disabled(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_SYN_SENT);
+	struct sock *sk = failing(test, fake);
+	long limit[3];
+
+	fake_end(fake);
+	KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_SYN_SENT);
+	hps_net(&init_net)->enabled = 0;
+	/* An attempt would fail, too, but otherwise. */
+	memcpy(limit, hps_prot.sysctl_mem, sizeof(limit));
+	memset(hps_prot.sysctl_mem, -1, sizeof(limit));
+	work(sk);
+	memcpy(hps_prot.sysctl_mem, limit, sizeof(limit));
+	hps_net(&init_net)->enabled = 1;
+	KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_CLOSE);
+	KUNIT_EXPECT_EQ(test, sock_error(sk), -ENETUNREACH);
+	cancel(sk);
+}
+
+/* It was queued for an earlier attempt; this one is about to be reported. */
+static void hps_connect_work__stale(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_SYN_SENT);
+	struct sock *sk = failing(test, fake);
+
+	fake->conn.ended = true;
+	work(sk);
+	KUNIT_EXPECT_TRUE(test, rcu_access_pointer(hps_sk(sk)->conn) == &fake->conn);
+	fake->conn.ended = false;
+	fake->conn.tries = 0;
+	fake_end(fake);
+	KUNIT_EXPECT_EQ(test, sock_error(sk), -ECONNRESET);
+}
+
+/* It found the lock taken, and close() or connect() cancels it. */
+static void hps_retry_cancel__later(struct kunit *test)
+{
+	struct sock *sk = fake_sock(test, SOCK_STREAM);
+
+	lock_sock(sk);
+	sock_hold(sk);
+	hps_connect_work(&hps_sk(sk)->connect_work.work);
+	KUNIT_EXPECT_TRUE(test, hps_sk(sk)->later & HPS_LATER_CONNECT);
+	hps_retry_cancel(sk);
+	KUNIT_EXPECT_FALSE(test, hps_sk(sk)->later & HPS_LATER_CONNECT);
 	release_sock(sk);
 }
 
@@ -94,6 +162,9 @@ static struct kunit_case connect_cases[] = {
 	KUNIT_CASE(hps_connect__established_already),
 	KUNIT_CASE(hps_connect__established_nonblock),
 	KUNIT_CASE(hps_connect__pending_nonblock),
+	KUNIT_CASE(hps_connect_work__disabled),
+	KUNIT_CASE(hps_connect_work__stale),
+	KUNIT_CASE(hps_retry_cancel__later),
 	KUNIT_CASE(hps_retry_again__mixed),
 	{}
 };
