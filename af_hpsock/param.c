@@ -26,13 +26,11 @@ static int hps_range_set(const char *val, const struct kernel_param *kp)
 {
 	const struct hps_range *range = kp->arg;
 	unsigned int n;
-	int err;
 
-	err = kstrtouint(val, 0, &n);
-	if (err || n < range->min || n > range->max) {
+	if (kstrtouint(val, 0, &n) || n < range->min || n > range->max) {
 		pr_err("%s=%s refused: not a number from %u to %u\n", kp->name,
 		       val, range->min, range->max);
-		return err ?: -EINVAL;
+		return -EINVAL;
 	}
 	WRITE_ONCE(*range->value, n);
 	return 0;

@@ -1375,6 +1375,8 @@ TEST_F(opts, tunes)
 		EXPECT_OK(hps_set(self->fd, SOL_HPSOCK, opt, max));
 		EXPECT_EQ(max, hps_opt(self->fd, SOL_HPSOCK, opt));
 		EXPECT_EQ(module, hps_number(path, -1));
+		EXPECT_ERRNO(EINVAL, hps_put(path, "4294967296"));
+		EXPECT_EQ(module, hps_number(path, -1));
 		EXPECT_OK(hps_set(self->fd, SOL_HPSOCK, opt, -1));
 		EXPECT_EQ(module, hps_opt(self->fd, SOL_HPSOCK, opt));
 	}
