@@ -135,6 +135,29 @@ refused()
 	result $? "refused: $*"
 }
 
+# What a client asks for, see perf.h, that does not look at it first: one message of 2 MiB
+# over each of 1,000 connections, by "bw".
+request()
+{
+	printf 'hpp2\0\0\0\x01\0\x20\0\0\0\0\x03\xe8\0\0\0\0\0\0\0\x01'
+	head -c 16 /dev/zero
+}
+
+asked_too_much()
+{
+	local pid status
+	"$perf" -f tcp -1 -s >"$out" 2>&1 &
+	pid=$!
+	# Until it listens.
+	until request 2>/dev/null >/dev/tcp/$server/7027 || ! kill -0 $pid 2>/dev/null; do
+		sleep 0.1
+	done
+	wait $pid
+	status=$?
+	[ $status -eq 1 ] && grep -q 'out of range' "$out"
+	result $? "refused: a request for too much memory"
+}
+
 echo 'TAP version 13'
 for family in tcp hpsock; do
 	every_test $family
@@ -147,4 +170,7 @@ refused -c $server -l 0
 refused -c $server -l 2k-1k
 refused -c $server -P 2 -t lat
 refused -c $server -s
+refused -c $server -t bw -l 2M -P 1000
+refused -c $server -t fanin -l 512M
+asked_too_much
 plan

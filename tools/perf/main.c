@@ -238,6 +238,8 @@ int main(int argc, char **argv)
 		print_usage(stderr);
 		return 2;
 	}
+	if ((uint64_t)opt.size_max * (opt.conns ?: opt.test->conns) > MAX_SIZE)
+		errx(2, "more than 1 GiB for all connections together");
 	signal(SIGPIPE, SIG_IGN);
 	raise_file_limit();
 	if (serving)

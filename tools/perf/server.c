@@ -36,6 +36,7 @@ static bool take_request(struct run *run)
 	run->again = req.again;
 	if (!run->size || run->size > MAX_SIZE || !run->count ||
 	    !run->conns || run->conns > run->test->max_conns ||
+	    (uint64_t)run->size * run->conns > MAX_SIZE ||
 	    run->count > UINT32_MAX || run->warm > UINT32_MAX)
 		errx(1, "a request out of range");
 	return true;
