@@ -113,6 +113,7 @@ static bool hps_wait_patiently(struct hps_conn *conn, long *timeo)
 	for (;;) {
 		u32 waited = READ_ONCE(conn->tx_waited);
 		long time = min_t(long, *timeo, msecs_to_jiffies(hps_zcopy_patience)), left;
+		unsigned long start = jiffies;
 
 		if (!waited) {
 			hps_lent_went(conn, true);
@@ -120,8 +121,9 @@ static bool hps_wait_patiently(struct hps_conn *conn, long *timeo)
 		}
 		left = hps_wait_event(&conn->tx_waited,
 				      READ_ONCE(conn->tx_waited) != waited, time);
+		/* After a signal there is no remainder that says how long it was. */
 		if (*timeo != MAX_SCHEDULE_TIMEOUT)
-			*timeo -= time - max(left, 0L);
+			*timeo -= min_t(unsigned long, *timeo, jiffies - start);
 		if (!left)
 			hps_lent_went(conn, false);
 		if (left <= 0)

@@ -17,6 +17,7 @@
 
 #define MIB (1 << 20)
 #define HUGE (2 * MIB)
+#define ZCOPY_PATIENCE "/sys/module/hpsock/parameters/zcopy_patience"
 
 /*
  * Some devices are asked to read only who insists on it when it connects. TCP gets room
@@ -1305,6 +1306,42 @@ TEST_F(lend, wait_disturbed)
 		EXPECT_LT(0, hps_stat("tx_lent") - before);
 		EXPECT_LT(0, hps_stat("tx_cancelled") - back);
 	}
+}
+
+/*
+ * A signal while the peer reads nothing, and there is no room for a copy: that is why the send
+ * ends, and not its time, of which there is plenty.
+ */
+TEST_F(lend, wait_interrupted)
+{
+	enum { LEN = 256 << 10, PATIENCE = 60000 };
+	struct timeval most = { .tv_sec = PATIENCE / 2000 };
+	struct hps_call call = { .fn = hps_send_call, .fd = self->c, .buf = hps_memory(LEN),
+				 .len = LEN };
+	long back = hps_stat("tx_cancelled"), patience = hps_number(ZCOPY_PATIENCE, 0);
+	int64_t full;
+
+	ASSERT_OK(waits(&self->t, self->c));
+	ASSERT_OK(hps_set(self->c, SOL_SOCKET, SO_SNDBUF, 65536));
+	full = hps_stuff(self->c, 0, 1);
+	ASSERT_LT(0, full);
+	if (self->t.rdma) {
+		ASSERT_OK(hps_set_number(ZCOPY_PATIENCE, PATIENCE));
+		ASSERT_OK(hps_set(self->c, SOL_SOCKET, SO_SNDBUFFORCE, MIB));
+	}
+	ASSERT_OK(setsockopt(self->c, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)));
+	hps_catch(SIGUSR1, 0);
+	hps_block(&call);
+	/* What waits has read it. */
+	EXPECT_TRUE(!self->t.rdma || !hps_set_number(ZCOPY_PATIENCE, patience));
+	ASSERT_OK(hps_set(self->c, SOL_SOCKET, SO_SNDBUF, 1));
+	hps_interrupt(&call);
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_TRUE(!self->t.rdma || hps_stat("tx_cancelled") > back);
+	EXPECT_EQ(-1, call.ret);
+	EXPECT_EQ(EINTR, call.err);
+	EXPECT_EQ(full, hps_pull(self->s, full, 65536, 1));
+	EXPECT_TRUE(hps_quiet(self->s, POLLIN));
 }
 
 /* Both wait for the other one. */
