@@ -669,18 +669,19 @@ static int hps_send_locked(struct sock *sk, struct hps_send_call *call)
 	}
 	return call->sent;
 out:
-	if (call->record) {
+	if (call->record)
 		hps_send_abort(sk, call);
-	} else if (call->sent) {
-		hps_send_cut(sk, msg);
-		return call->sent;
-	}
-	err = sk_stream_error(sk, msg->msg_flags, err);
-	/* Edge triggered pollers learn of the room that comes. */
+	/*
+	 * Edge triggered pollers learn of the room that comes. Was it memory that is missing and
+	 * all was delivered, nothing else will tell them, also where some bytes were taken.
+	 */
 	conn = hps_sk_conn(sk);
-	if (err == -EAGAIN && !(conn && conn->tx_turn))
+	if (err == -EAGAIN && !sk->sk_wmem_queued && !(conn && conn->tx_turn))
 		sk->sk_write_space(sk);
-	return err;
+	if (call->record || !call->sent)
+		return sk_stream_error(sk, msg->msg_flags, err);
+	hps_send_cut(sk, msg);
+	return call->sent;
 }
 
 /* Wait for what was lent to be read, and send what was not as any other bytes. */

@@ -54,10 +54,63 @@ static void hps_send_alone__between_pages(struct kunit *test)
 	buf->lent = false;
 }
 
+static struct sock *woken;
+
+static void wake(struct sock *sk)
+{
+	woken = sk;
+}
+
+/* So many bytes of a program of the kernel's. */
+static void some_bytes(struct kunit *test, struct msghdr *msg, struct kvec *vec, size_t len)
+{
+	vec->iov_base = kunit_kzalloc(test, len, GFP_KERNEL);
+	vec->iov_len = len;
+	KUNIT_ASSERT_NOT_NULL(test, vec->iov_base);
+	iov_iter_kvec(&msg->msg_iter, ITER_SOURCE, vec, 1, len);
+}
+
+static int send_locked(struct sock *sk, struct hps_send_call *call)
+{
+	int ret;
+
+	lock_sock(sk);
+	ret = hps_send_locked(sk, call);
+	release_sock(sk);
+	return ret;
+}
+
+/*
+ * No memory, and nothing is under way whose completion would say that there is room: who waits
+ * for an edge has it at once, whether some bytes were taken before or not.
+ */
+static void hps_send_locked__no_memory(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct sock *sk = fake_attach(test, fake);
+	static const size_t sent[] = { 0, 500 };
+	struct msghdr msg = {};
+	struct kvec vec;
+	int i;
+
+	sk->sk_write_space = wake;
+	for (i = 0; i < ARRAY_SIZE(sent); i++) {
+		struct hps_send_call call = { .msg = &msg, .sent = sent[i], .begun = sent[i] };
+
+		woken = NULL;
+		some_bytes(test, &msg, &vec, 1000);
+		mock_fail(MOCK_ALLOC, ~0);
+		KUNIT_EXPECT_EQ(test, send_locked(sk, &call), sent[i] ?: -EAGAIN);
+		mock_fail(MOCK_ALLOC, 0);
+		KUNIT_EXPECT_PTR_EQ(test, woken, sk);
+	}
+}
+
 static struct kunit_case send_cases[] = {
 	KUNIT_CASE(hps_send_tail__delivered_meanwhile),
 	KUNIT_CASE(hps_send_tail__under_way),
 	KUNIT_CASE(hps_send_alone__between_pages),
+	KUNIT_CASE(hps_send_locked__no_memory),
 	{}
 };
 
