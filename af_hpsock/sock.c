@@ -170,6 +170,16 @@ bool hps_sock_own(struct sock *sk, u8 later)
 }
 
 /*
+ * May the socket's limit become larger? By the rules of tcp_should_expand_sndbuf(): not if the
+ * program has chosen, nor while memory is short, be it everybody's or the cgroup's.
+ */
+static bool hps_sock_sndbuf_grows(const struct sock *sk)
+{
+	return !(sk->sk_userlocks & SOCK_SNDBUF_LOCK) && !sk_under_memory_pressure(sk) &&
+	       sk_memory_allocated(sk) < sk_prot_mem_limits(sk, 0);
+}
+
+/*
  * Where memory was refused the core made the limit as small as what was queued then. There
  * is memory again; TCP's limit grows again with what is acknowledged.
  */
@@ -177,9 +187,7 @@ static void hps_sock_restore_sndbuf(struct sock *sk)
 {
 	int usual = sk->sk_prot->sysctl_wmem[1];
 
-	if (unlikely(sk->sk_sndbuf < usual) &&
-	    !(sk->sk_userlocks & SOCK_SNDBUF_LOCK) &&
-	    !READ_ONCE(*sk->sk_prot->memory_pressure))
+	if (unlikely(sk->sk_sndbuf < usual) && hps_sock_sndbuf_grows(sk))
 		WRITE_ONCE(sk->sk_sndbuf, usual);
 }
 
@@ -196,11 +204,12 @@ bool hps_sock_charge(struct sock *sk, u32 bytes, int kind)
 {
 	int missing = bytes - sk->sk_forward_alloc;
 
+	/* Before: where it is refused the core may charge it, and lower the limit for that. */
+	if (missing > 0 && kind == SK_MEM_SEND)
+		hps_sock_restore_sndbuf(sk);
 	if (missing > 0 && !__sk_mem_schedule(sk, missing, kind))
 		return false;
 	sk_mem_charge(sk, bytes);
-	if (kind == SK_MEM_SEND)
-		hps_sock_restore_sndbuf(sk);
 	return true;
 }
 
@@ -208,7 +217,7 @@ bool hps_sock_charge(struct sock *sk, u32 bytes, int kind)
  * hps_sock_grow_sndbuf - a program sends so much at a time that more may be queued
  * @sk: the socket, locked
  *
- * Up to tcp_wmem[2], unless the program has chosen: TCP's grows there, too.
+ * Up to tcp_wmem[2], unless the program has chosen or memory is short: TCP's grows there, too.
  *
  * Context: process.
  */
@@ -216,7 +225,7 @@ void hps_sock_grow_sndbuf(struct sock *sk)
 {
 	int most = sk->sk_prot->sysctl_wmem[2];
 
-	if (!(sk->sk_userlocks & SOCK_SNDBUF_LOCK) && sk->sk_sndbuf < most)
+	if (sk->sk_sndbuf < most && hps_sock_sndbuf_grows(sk))
 		WRITE_ONCE(sk->sk_sndbuf, most);
 }
 

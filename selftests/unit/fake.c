@@ -14,6 +14,7 @@
 #include "net.h"
 #include "param.h"
 #include "port.h"
+#include "proto.h"
 #include "sock.h"
 #include "stream.h"
 
@@ -40,6 +41,24 @@ struct sock *fake_sock(struct kunit *test, int type)
 	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, hps_family, type, 0, &sock), 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, fake_sock_release, sock), 0);
 	return sock->sk;
+}
+
+/**
+ * fake_no_memory - for hps_sock.sk_prot: all sockets together have reached the limit
+ * @test: which it is for
+ *
+ * Nothing says that there is pressure, as where only a cgroup has reached its own.
+ */
+struct proto *fake_no_memory(struct kunit *test)
+{
+	struct proto *prot = kunit_kzalloc(test, sizeof(*prot), GFP_KERNEL);
+	static long mem[] = { LONG_MIN, LONG_MIN, LONG_MIN };
+
+	KUNIT_ASSERT_NOT_NULL(test, prot);
+	*prot = hps_prot;
+	prot->sysctl_mem = mem;
+	prot->enter_memory_pressure = NULL;
+	return prot;
 }
 
 static struct fake_conn *fake_of(struct hps_conn *conn)

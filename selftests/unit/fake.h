@@ -8,7 +8,10 @@
 
 #include "conn.h"
 
+struct proto;
+
 struct sock *fake_sock(struct kunit *test, int type);
+struct proto *fake_no_memory(struct kunit *test);
 
 /* What a transport was asked to send. */
 enum fake_sent {
