@@ -543,6 +543,24 @@ static void hps_send_end_turn(struct sock *sk, struct hps_send_call *call)
 	hps_conn_put(conn);
 }
 
+/*
+ * Room for the head that takes back a message, without which the peer takes the next one for
+ * its rest. So no limit is in the way of that little; the next charge makes up for it.
+ */
+static struct hps_buf *hps_send_last_head(struct sock *sk, struct hps_conn *conn)
+{
+	struct hps_buf *buf = hps_send_buf(sk, conn, sizeof(struct hps_record));
+
+	if (buf)
+		return buf;
+	buf = conn->ops->tx_buf(conn, conn->tx_least);
+	if (!buf)
+		return NULL;
+	sk_mem_charge(sk, buf->size);
+	hps_sk(sk)->tx_charged += buf->size;
+	return buf;
+}
+
 /* The message that was begun will not be finished. */
 static void hps_send_abort(struct sock *sk, struct hps_send_call *call)
 {
@@ -555,7 +573,7 @@ static void hps_send_abort(struct sock *sk, struct hps_send_call *call)
 	/* On a connection that was made meanwhile the peer has none of the message. */
 	if (!call->begun || !conn || (call->turn && call->waited != conn))
 		return;
-	buf = hps_send_buf(sk, conn, sizeof(struct hps_record));
+	buf = hps_send_last_head(sk, conn);
 	spin_lock_bh(&conn->lock);
 	if (buf) {
 		hps_record_fill(buf->data + buf->end, 0, HPS_RECORD_ABORT);

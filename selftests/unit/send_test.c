@@ -106,11 +106,50 @@ static void hps_send_locked__no_memory(struct kunit *test)
 	}
 }
 
+static struct fake_conn *fake_records(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+
+	hps_record_init(&fake->conn, SOCK_SEQPACKET);
+	return fake;
+}
+
+/* To take back a message does not depend on a limit. */
+static void hps_send_abort__limit(struct kunit *test)
+{
+	struct fake_conn *fake = fake_records(test);
+	struct sock *sk = fake_attach(test, fake);
+	struct hps_send_call call = { .record = true, .begun = true };
+	struct proto *prot = sk->sk_prot;
+	struct msghdr msg = {};
+	struct hps_buf *buf;
+
+	call.msg = &msg;
+	sk->sk_prot = fake_no_memory(test);
+	lock_sock(sk);
+	while (hps_sock_charge(sk, 1, SK_MEM_SEND))
+		hps_sk(sk)->tx_charged++;
+	hps_send_abort(sk, &call);
+	KUNIT_EXPECT_FALSE(test, fake->conn.shut);
+	KUNIT_EXPECT_EQ(test, fake->conn.tx_unsent, sizeof(struct hps_record));
+	/* What was left is made up for by what is charged next. */
+	sk->sk_prot = prot;
+	KUNIT_EXPECT_TRUE(test, hps_sock_charge(sk, 1, SK_MEM_SEND));
+	hps_sk(sk)->tx_charged++;
+	KUNIT_EXPECT_LE(test, 0, sk->sk_forward_alloc);
+	release_sock(sk);
+	buf = list_first_entry_or_null(&fake->conn.txq, struct hps_buf, list);
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	KUNIT_EXPECT_FALSE(test, buf->busy);
+	KUNIT_EXPECT_EQ(test, *(u8 *)buf->data, HPS_RECORD_PIECE | HPS_RECORD_ABORT);
+}
+
 static struct kunit_case send_cases[] = {
 	KUNIT_CASE(hps_send_tail__delivered_meanwhile),
 	KUNIT_CASE(hps_send_tail__under_way),
 	KUNIT_CASE(hps_send_alone__between_pages),
 	KUNIT_CASE(hps_send_locked__no_memory),
+	KUNIT_CASE(hps_send_abort__limit),
 	{}
 };
 
