@@ -687,8 +687,11 @@ static int hps_send_locked(struct sock *sk, struct hps_send_call *call)
 	}
 	return call->sent;
 out:
-	if (call->record)
+	if (call->record) {
 		hps_send_abort(sk, call);
+		/* Who tries again with the same iterator, as io_uring, sends all of it. */
+		iov_iter_revert(&msg->msg_iter, call->sent);
+	}
 	/*
 	 * Edge triggered pollers learn of the room that comes. Was it memory that is missing and
 	 * all was delivered, nothing else will tell them, also where some bytes were taken.

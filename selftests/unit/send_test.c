@@ -70,12 +70,15 @@ static void some_bytes(struct kunit *test, struct msghdr *msg, struct kvec *vec,
 	iov_iter_kvec(&msg->msg_iter, ITER_SOURCE, vec, 1, len);
 }
 
+/* As hps_sendmsg() does. */
 static int send_locked(struct sock *sk, struct hps_send_call *call)
 {
 	int ret;
 
 	lock_sock(sk);
 	ret = hps_send_locked(sk, call);
+	if (call->record)
+		hps_send_end_turn(sk, call);
 	release_sock(sk);
 	return ret;
 }
@@ -114,6 +117,24 @@ static struct fake_conn *fake_records(struct kunit *test)
 	return fake;
 }
 
+/* A message that memory is missing for can be sent again, from its beginning. */
+static void hps_send_locked__record_again(struct kunit *test)
+{
+	struct fake_conn *fake = fake_records(test);
+	struct sock *sk = fake_attach(test, fake);
+	struct msghdr msg = {};
+	struct hps_send_call call = { .msg = &msg, .record = true, .whole = true };
+	struct kvec vec;
+
+	some_bytes(test, &msg, &vec, 2 * HPS_SEND_BUF);
+	/* The second buffer, of either size; but not what tells the peer. */
+	mock_fail(MOCK_ALLOC, 0x6);
+	KUNIT_EXPECT_EQ(test, send_locked(sk, &call), -EAGAIN);
+	KUNIT_EXPECT_FALSE(test, fake->conn.shut);
+	KUNIT_EXPECT_LT(test, sizeof(struct hps_record), fake->conn.tx_unsent);
+	KUNIT_EXPECT_EQ(test, msg_data_left(&msg), 2 * HPS_SEND_BUF);
+}
+
 /* To take back a message does not depend on a limit. */
 static void hps_send_abort__limit(struct kunit *test)
 {
@@ -149,6 +170,7 @@ static struct kunit_case send_cases[] = {
 	KUNIT_CASE(hps_send_tail__under_way),
 	KUNIT_CASE(hps_send_alone__between_pages),
 	KUNIT_CASE(hps_send_locked__no_memory),
+	KUNIT_CASE(hps_send_locked__record_again),
 	KUNIT_CASE(hps_send_abort__limit),
 	{}
 };
