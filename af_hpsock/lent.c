@@ -13,7 +13,11 @@
  * it does not begin with that: receives grow by what is sent, not by what is offered,
  * and step up late where an offer is being read.
  */
+#include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/user.h>
 #include <linux/sizes.h>
 #include <linux/skbuff.h>
 #include <linux/uio.h>
@@ -255,6 +259,22 @@ static u32 hps_lent_take(struct hps_lent *lent, struct iov_iter *iter, u32 len)
 	return total;
 }
 
+/*
+ * Count @len bytes against RLIMIT_MEMLOCK. One half of it is left to those who ask for theirs to
+ * be counted, by MSG_ZEROCOPY: they fail where it does not suffice, and what nobody asked us to
+ * lend is just copied.
+ */
+static bool hps_lent_account(struct hps_lent *lent, u32 len)
+{
+	/* As mm_account_pinned_pages() has it. */
+	long pages = (len >> PAGE_SHIFT) + 2;
+
+	if (atomic_long_read(&current_user()->locked_vm) + pages >
+	    rlimit(RLIMIT_MEMLOCK) / 2 >> PAGE_SHIFT && !capable(CAP_IPC_LOCK))
+		return false;
+	return !mm_account_pinned_pages(&lent->locked, len);
+}
+
 /**
  * hps_lent_get - lend bytes to the peer, if that is worth it
  * @sk: the socket, locked
@@ -293,7 +313,7 @@ struct hps_lent *hps_lent_get(struct sock *sk, struct hps_conn *conn,
 		net_zcopy_get(uarg);
 	lent->uarg = uarg;
 	lent->waited = !promised && mode == HPSOCK_ZCOPY_WAIT;
-	if (!promised && mm_account_pinned_pages(&lent->locked, len)) {
+	if (!promised && !hps_lent_account(lent, len)) {
 		hps_stat_inc(conn->hn, HPS_STAT_LEND_MEMLOCK);
 	} else if (promised || lent->waited) {
 		lent->mem.len = hps_lent_take(lent, iter, len);

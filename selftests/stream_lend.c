@@ -1556,6 +1556,34 @@ TEST_F(lend, memlock)
 	}
 }
 
+/* What is lent without a promise leaves some to who asks for it. */
+TEST_F(lend, memlock_shared)
+{
+	enum { LEN = 256 << 10, SENDS = 12, PROMISED = 512 << 10 };
+	struct rlimit most = { 2 * MIB, 2 * MIB };
+	uint8_t *out = hps_memory(SENDS * LEN), *more = hps_memory(PROMISED);
+	long before = hps_stat("tx_lent"), refused = hps_stat("lend_memlock");
+	int i;
+
+	ASSERT_OK(protect(&self->t, self->c));
+	ASSERT_OK(hps_zerocopy(&self->t, self->c));
+	ASSERT_OK(fetches_little(&self->t, self->s));
+	ASSERT_OK(setrlimit(RLIMIT_MEMLOCK, &most));
+	ASSERT_OK(setresuid(65534, 65534, 65534));
+	hps_fill(out, SENDS * LEN, 0, 1);
+	hps_fill(more, PROMISED, 0, 2);
+	for (i = 0; protects(&self->t) && hps_stat("lend_memlock") == refused; i++) {
+		ASSERT_GT(SENDS, i);
+		ASSERT_EQ(LEN, send(self->c, out + i * LEN, LEN, MSG_DONTWAIT));
+	}
+	if (protects(&self->t)) {
+		EXPECT_LT(LEN, hps_stat("tx_lent") - before);
+	}
+	ASSERT_EQ(PROMISED, send(self->c, more, PROMISED, MSG_ZEROCOPY));
+	EXPECT_EQ(i * LEN, hps_pull(self->s, i * LEN, LEN, 1));
+	EXPECT_EQ(PROMISED, hps_pull(self->s, PROMISED, LEN, 2));
+}
+
 /* Into a pipe, which has no memory to show. */
 TEST_F(lend, splice)
 {
