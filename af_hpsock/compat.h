@@ -8,6 +8,7 @@
 #define HPS_COMPAT_H
 
 #include <linux/net.h>
+#include <linux/skbuff.h>
 #include <linux/sysctl.h>
 #include <linux/timer.h>
 #include <linux/uio.h>
@@ -47,6 +48,16 @@ static inline int hps_accept_compat(struct socket *sock, struct socket *newsock,
 #else
 #define hps_accept_compat	hps_accept
 #endif
+
+/* 6.10 put what is called into a structure of its own. */
+static inline void hps_zcopy_complete(struct ubuf_info *uarg, struct sk_buff *skb, bool success)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+	uarg->ops->complete(skb, uarg, success);
+#else
+	uarg->callback(skb, uarg, success);
+#endif
+}
 
 /* 6.5 removed sendpage; before it splice needs a method, and this one copies. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)

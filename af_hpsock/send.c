@@ -144,6 +144,7 @@ struct hps_send_call {
 	bool lend;		/* the peer may read them there */
 	size_t lend_from;	/* lending failed, not to be tried before so many are sent */
 	bool copied;		/* some bytes were copied, not sent from where they are */
+	bool borrowed;		/* some were not */
 	bool record;		/* a message of SOCK_SEQPACKET */
 	bool whole;		/* all of it fits in SO_SNDBUF */
 	bool begun;		/* some of it is queued */
@@ -481,6 +482,7 @@ static ssize_t hps_send_some(struct sock *sk, struct hps_conn *conn,
 		return hps_send_copy(sk, conn, call);
 	if (n < 0)
 		return n;
+	call->borrowed = true;
 	spin_lock_bh(&conn->lock);
 	hps_send_queued(sk, conn, call, n + hps_send_head_len(call));
 	spin_unlock_bh(&conn->lock);
@@ -788,17 +790,22 @@ static int hps_send_begin(struct sock *sk, struct hps_send_call *call,
 }
 
 /*
- * Drop the call's reference to what tells the program of completion. If io_uring made
- * that it is io_uring's; if we did, an error takes it back, and its number. But not that
- * of a message that fails after its beginning was queued: the peer is still to have that.
+ * Drop the call's reference to what tells the program of completion. If io_uring made that it
+ * is io_uring's, which is told what is known now; if we did, an error takes it back, and its
+ * number. But not that of a message that fails after its beginning was queued: the peer is
+ * still to have that.
  */
 static void hps_send_finish(struct sock *sk, struct hps_send_call *call,
 			    int ret)
 {
 	struct hps_conn *conn = hps_sk_conn(sk);
 
-	if (!call->uarg || call->msg->msg_ubuf)
+	if (!call->uarg)
 		return;
+	if (call->msg->msg_ubuf) {
+		hps_zerocopy_report(call->uarg, call->borrowed, call->copied);
+		return;
+	}
 	if (ret <= 0 && !call->sent) {
 		net_zcopy_put_abort(call->uarg, true);
 		return;

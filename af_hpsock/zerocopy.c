@@ -9,6 +9,7 @@
 #include <linux/skbuff.h>
 #include <linux/slab.h>
 
+#include "compat.h"
 #include "conn.h"
 #include "conn_tx.h"
 #include "stream.h"
@@ -113,6 +114,32 @@ void hps_zerocopy_copied(struct hps_conn *conn, struct ubuf_info *uarg)
 	}
 	spin_unlock_bh(&conn->lock);
 	kfree(note);
+}
+
+/**
+ * hps_zerocopy_report - tell who made a @uarg of their own what became of a call's bytes
+ * @uarg: the caller's
+ * @borrowed: some are sent from where they are
+ * @copied: some are not
+ *
+ * That is io_uring, which takes all as copied (IORING_SEND_ZC_REPORT_USAGE) unless an skb is
+ * shown to it once, whatever is in that. When the pages are not needed any more is told later,
+ * by net_zcopy_put().
+ *
+ * Context: any.
+ */
+void hps_zerocopy_report(struct ubuf_info *uarg, bool borrowed, bool copied)
+{
+	static struct sk_buff shown;
+
+	if (borrowed) {
+		net_zcopy_get(uarg);
+		hps_zcopy_complete(uarg, &shown, true);
+	}
+	if (copied) {
+		net_zcopy_get(uarg);
+		hps_zcopy_complete(uarg, NULL, false);
+	}
 }
 
 /**

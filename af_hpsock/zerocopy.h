@@ -9,6 +9,7 @@ struct ubuf_info;
 void hps_zerocopy_queue(struct hps_conn *conn, struct hps_buf *buf);
 void hps_zerocopy_advance(struct hps_conn *conn);
 void hps_zerocopy_copied(struct hps_conn *conn, struct ubuf_info *uarg);
+void hps_zerocopy_report(struct ubuf_info *uarg, bool borrowed, bool copied);
 void hps_zerocopy_end(struct hps_conn *conn);
 
 #endif /* HPS_ZEROCOPY_H */
