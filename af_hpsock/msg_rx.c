@@ -486,12 +486,14 @@ static void hps_msg_rx_sync(const struct hps_receive *rx, u32 len)
 static bool hps_msg_rx_received(struct hps_link *link, const struct hps_buf *buf,
 				const struct ib_wc *wc)
 {
-	if (wc->opcode != IB_WC_RECV)
-		hps_msg_violation(link, HPS_STAT_VIOLATION_TYPE);
-	else if (wc->byte_len > hps_receives_capacity(&link->receives, buf->size))
-		hps_msg_violation(link, HPS_STAT_VIOLATION_LENGTH);
-	else
+	bool message = wc->opcode == IB_WC_RECV;
+
+	if (message && wc->byte_len <= hps_receives_capacity(&link->receives, buf->size))
 		return true;
+	/* One of them ends the connection. */
+	if (!link->conn.shut)
+		hps_msg_violation(link, message ? HPS_STAT_VIOLATION_LENGTH :
+						  HPS_STAT_VIOLATION_TYPE);
 	return false;
 }
 
