@@ -289,6 +289,7 @@ void hps_receives_consumed(struct hps_conn *conn, struct hps_buf *buf)
 	lockdep_assert_held(&conn->lock);
 	/* Teardown has come by: the link does not know the buffer any more. */
 	if (list_empty(&hps_receive(buf)->all)) {
+		hps_receives_uncharge(link, buf->size);
 		hps_buf_free(buf);
 		return;
 	}
@@ -339,6 +340,16 @@ static void hps_receives_free_list(struct hps_link *link,
 		hps_share_give(link->receives.share, rx->dma.buf.size);
 		hps_buf_free(&rx->dma.buf);
 	}
+}
+
+/* Likewise, with what the socket was charged for them. */
+static void hps_receives_put_list(struct hps_link *link, struct list_head *list)
+{
+	struct hps_receive *rx;
+
+	list_for_each_entry(rx, list, all)
+		hps_receives_uncharge(link, rx->dma.buf.size);
+	hps_receives_free_list(link, list);
 }
 
 static void hps_receives_unmap_apart(struct hps_dma *dma)
@@ -630,9 +641,7 @@ static void hps_receives_lessen(struct hps_link *link)
 	hps_receives_set_window(link, min(shrink->window + link->receives.held,
 					  link->credit.window));
 	hps_receives_take(link, &list);
-	list_for_each_entry(rx, &shrink->list, all)
-		hps_receives_uncharge(link, rx->dma.buf.size);
-	hps_receives_free_list(link, &shrink->list);
+	hps_receives_put_list(link, &shrink->list);
 }
 
 /* What was granted before is used: spares beyond what the window takes go. */
@@ -804,15 +813,17 @@ void hps_receives_unmap(struct hps_link *link)
 		list_del_init(&buf->list);
 	list_for_each_entry_safe(buf, next, &link->receives.read, list)
 		list_del_init(&buf->list);
+	if (link->shrink)
+		hps_receives_put_list(link, &link->shrink->list);
 	list_for_each_entry_safe(rx, more, &link->receives.all, all) {
 		list_del_init(&rx->all);
-		if (list_empty(&rx->dma.buf.list))
+		if (list_empty(&rx->dma.buf.list)) {
+			hps_receives_uncharge(link, rx->dma.buf.size);
 			hps_buf_free(&rx->dma.buf);
-		else
+		} else {
 			hps_dma_unmap(&rx->dma.buf);
+		}
 	}
-	if (link->shrink)
-		hps_receives_free_list(link, &link->shrink->list);
 	hps_share_give(link->receives.share, link->receives.reserved);
 	hps_share_end(link->receives.share, link->receives.first);
 	link->receives.reserved = 0;

@@ -253,16 +253,23 @@ struct sock *fake_attach(struct kunit *test, struct fake_conn *fake)
 /**
  * fake_tx - bytes to send, in a buffer of their own
  * @test: which it is for
- * @conn: the connection, not locked
+ * @conn: the connection, not locked; its socket, if there is one, is charged
  * @size: of the buffer
  * @len: bytes in it
  */
 struct hps_buf *fake_tx(struct kunit *test, struct hps_conn *conn, u32 size, u32 len)
 {
 	struct hps_buf *buf = conn->ops->tx_buf(conn, size);
+	struct sock *sk = conn->sk;
 
 	KUNIT_ASSERT_NOT_NULL(test, buf);
 	memset(buf->data, 0, size);
+	if (sk) {
+		lock_sock(sk);
+		sk_mem_charge(sk, buf->size);
+		hps_sk(sk)->tx_charged += buf->size;
+		release_sock(sk);
+	}
 	spin_lock_bh(&conn->lock);
 	buf->end = len;
 	buf->busy = false;

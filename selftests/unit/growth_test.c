@@ -424,6 +424,17 @@ static void hps_receives_consumed__outgrown(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, hps_sk(sk)->rx_charged, link->receives.reserved);
 }
 
+/* Memory of receives that hold what nobody has read. */
+static u32 unread(struct hps_link *link)
+{
+	struct hps_buf *buf;
+	u32 mem = 0;
+
+	list_for_each_entry(buf, &link->conn.rxq, list)
+		mem += buf->size;
+	return mem;
+}
+
 /* Wherever the buffers are. */
 static void hps_receives_unmap__all(struct kunit *test)
 {
@@ -452,7 +463,12 @@ static void hps_receives_unmap__all(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&link->receives.read));
 	KUNIT_EXPECT_EQ(test, link->receives.reserved, 0);
 	/* What was not read can still be. */
+	KUNIT_EXPECT_EQ(test, hps_sk(sk)->rx_charged, unread(link));
 	fake_read(fake);
+	/* The socket may stay open for long. */
+	lock_sock(sk);
+	release_sock(sk);
+	KUNIT_EXPECT_EQ(test, hps_sk(sk)->rx_charged, 0);
 }
 
 static struct kunit_case growth_cases[] = {
