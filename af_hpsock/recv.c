@@ -204,13 +204,29 @@ static ssize_t hps_recv_stop(struct sock *sk, size_t total, int err)
 	return total ?: err;
 }
 
+/*
+ * How far behind the first unread byte the next one is. MSG_PEEK counts from where the reader
+ * began; if bytes before that went meanwhile, as others have read them or an urgent one was
+ * superseded, it looks from there anew, as tcp_recvmsg_locked() does.
+ */
+static u32 hps_recv_offset(const struct hps_conn *conn, struct hps_reader *r)
+{
+	u64 pos = hps_conn_read_pos(conn);
+
+	if (r->flags & MSG_PEEK && r->pos != pos) {
+		r->off = r->from;
+		r->pos = pos;
+	}
+	return r->off;
+}
+
 /* Hand over what is there. Returns bytes, or the reader's errno if it took none. */
 static ssize_t hps_recv_some(struct sock *sk, struct hps_conn *conn,
 			     struct hps_reader *r, size_t len)
 {
 	struct hps_buf *buf = hps_recv_next(conn, NULL);
 	bool peek = r->flags & MSG_PEEK;
-	u32 skip = r->off;
+	u32 skip = hps_recv_offset(conn, r);
 	size_t total = 0;
 
 	while (total < len && buf) {
@@ -228,7 +244,7 @@ static ssize_t hps_recv_some(struct sock *sk, struct hps_conn *conn,
 			if (taken < 0)
 				return hps_recv_stop(sk, total, taken);
 			buf = hps_recv_next(conn, NULL);
-			skip = r->off;
+			skip = hps_recv_offset(conn, r);
 			continue;
 		}
 		if (skip >= there) {
@@ -243,7 +259,7 @@ static ssize_t hps_recv_some(struct sock *sk, struct hps_conn *conn,
 			/* The urgent byte was superseded since @buf was found. */
 			if (READ_ONCE(conn->rx_drop)) {
 				buf = hps_recv_next(conn, NULL);
-				skip = r->off;
+				skip = hps_recv_offset(conn, r);
 				continue;
 			}
 		}
@@ -267,7 +283,7 @@ static ssize_t hps_recv_some(struct sock *sk, struct hps_conn *conn,
 			/* It was not read to where @r wants it, but into the queue. */
 			if (!taken) {
 				buf = hps_recv_next(conn, NULL);
-				skip = r->off;
+				skip = hps_recv_offset(conn, r);
 				continue;
 			}
 		} else {
@@ -454,6 +470,8 @@ ssize_t hps_recv(struct sock *sk, struct hps_reader *r)
 
 	if (sk->sk_state == TCP_LISTEN)
 		return -ENOTCONN;
+	r->from = r->off;
+	r->pos = U64_MAX;
 	for (;;) {
 		err = hps_recv_turn(sk);
 		if (err)

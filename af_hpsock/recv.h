@@ -29,6 +29,8 @@ struct socket;
  * @flags: MSG_PEEK
  * @off: MSG_PEEK: from the first unread byte to the next one to look at; to begin with,
  *	where the caller wants to look
+ * @from: where it wanted to at first
+ * @pos: which place of the stream the first unread byte had when @off was counted
  * @copied: bytes so far
  * @waited: it had nothing to read and waited
  * @placed: some of what was read came straight to where it belongs
@@ -48,6 +50,8 @@ struct hps_reader {
 	long timeo;
 	int flags;
 	u32 off;
+	u32 from;
+	u64 pos;
 	size_t copied;
 	bool waited;
 	bool placed;

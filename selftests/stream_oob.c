@@ -199,6 +199,25 @@ TEST_F(oob, superseded_at_mark)
 	EXPECT_STREQ("", text(c, 10, 0));
 }
 
+/* Who peeks behind that one looks anew: it has taken no place since. */
+TEST_F(oob, superseded_while_peeking)
+{
+	char got[10] = "";
+	struct hps_call call = { .fn = hps_recv_call, .fd = self->s, .arg = MSG_PEEK,
+				 .buf = got, .len = sizeof(got) };
+	int c = self->c, s = self->s;
+
+	ASSERT_EQ(1, urgent(c, 'A'));
+	ASSERT_TRUE(until_urgent(s));
+	EXPECT_STREQ("A", text(s, 1, MSG_OOB));
+	hps_block(&call);
+	ASSERT_EQ(3, send(c, "abc", 3, MSG_OOB));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(2, call.ret);
+	EXPECT_STREQ("ab", got);
+	EXPECT_STREQ("ab", text(s, 10, 0));
+}
+
 TEST_F(oob, peek)
 {
 	int c = self->c, s = self->s;
