@@ -261,6 +261,9 @@ static ssize_t hps_record_take(struct sock *sk, struct hps_record_call *call,
 	r->flags = call->to.reader.flags & MSG_PEEK;
 	r->off = call->off;
 	n = hps_recv(sk, r);
+	/* What is left out of a message, and all there is of an empty one, came in as well. */
+	if (n > 0)
+		call->to.reader.stamp = r->stamp;
 	if (n > 0 && r->flags)
 		call->off += n;
 	else if (n > 0)

@@ -218,6 +218,27 @@ TEST_F(seqpacket, empty)
 	EXPECT_TRUE(is(self->buf, 5, 1));
 }
 
+/* When it came in is known also of a message that has no bytes, or of which none are wanted. */
+TEST_F(seqpacket, timestamp)
+{
+	struct msghdr msg = { 0 };
+	struct cmsghdr *stamp;
+	char control[100];
+	int i;
+
+	ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_TIMESTAMP, 1));
+	ASSERT_EQ(0, send(self->c, "", 0, 0));
+	ASSERT_EQ(5, put(self->c, self->buf, 5, 1, 0));
+	for (i = 0; i < 2; i++) {
+		msg.msg_control = control;
+		msg.msg_controllen = sizeof(control);
+		EXPECT_EQ(0, recvmsg(self->s, &msg, 0));
+		stamp = CMSG_FIRSTHDR(&msg);
+		ASSERT_NE(NULL, stamp) TH_LOG("message %d", i);
+		EXPECT_EQ(SCM_TIMESTAMP, stamp->cmsg_type);
+	}
+}
+
 /* MSG_EOR comes with the message that was sent with it; AF_UNIX has no such thing. */
 TEST_F(seqpacket, eor)
 {
