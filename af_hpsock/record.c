@@ -404,6 +404,7 @@ static void hps_record_drop(struct sock *sk, struct hps_conn *conn)
 static int hps_record_room(struct sock *sk, struct hps_conn *conn,
 			   struct hps_record_call *call)
 {
+	unsigned long begun = jiffies;
 	int err;
 
 	if (call->timeo && !hps_record_peeks(call) && conn->rx_remote)
@@ -414,6 +415,9 @@ static int hps_record_room(struct sock *sk, struct hps_conn *conn,
 	if (hps_sk_conn(sk) != conn)
 		err = 0;
 	hps_conn_put(conn);
+	/* An RDMA Read takes the time that the peer does. */
+	if (call->timeo != MAX_SCHEDULE_TIMEOUT)
+		call->timeo -= min_t(unsigned long, call->timeo, jiffies - begun);
 	return err;
 }
 
