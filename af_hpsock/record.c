@@ -27,6 +27,7 @@
 
 #include "conn.h"
 #include "fetch.h"
+#include "poll.h"
 #include "record.h"
 #include "recv.h"
 #include "sock.h"
@@ -462,6 +463,9 @@ static int hps_record_wait(struct sock *sk, struct hps_record_call *call)
 		if (unlikely(hps_sk(sk)->reading)) {
 			err = hps_wait_clear(sk, &hps_sk(sk)->reading,
 					     &call->timeo);
+			/* The reader has the socket's lock as it leaves, and sees this. */
+			if (err == -EAGAIN)
+				hps_sk(sk)->refused = true;
 			if (err)
 				return err;
 			continue;
@@ -545,6 +549,23 @@ static int hps_record_recv_one(struct sock *sk, struct hps_record_call *call)
 	return err;
 }
 
+/*
+ * Others may read now. One that would not wait was told that there is nothing; who polls for
+ * edges then waits for one, and the next message may have come before this was over.
+ */
+static void hps_record_leave(struct sock *sk, struct hps_conn *conn)
+{
+	struct hps_sock *hsk = hps_sk(sk);
+
+	WRITE_ONCE(hsk->reading, false);
+	hps_wake(&hsk->reading);
+	if (!hsk->refused)
+		return;
+	hsk->refused = false;
+	if (hps_sk_conn(sk) == conn && hps_readable(sk, conn))
+		sk->sk_data_ready(sk);
+}
+
 static int hps_record_recv(struct sock *sk, struct hps_record_call *call)
 {
 	struct hps_sock *hsk = hps_sk(sk);
@@ -560,8 +581,7 @@ static int hps_record_recv(struct sock *sk, struct hps_record_call *call)
 		WRITE_ONCE(hsk->reading, true);
 		parted = call->conn->rx_parted;
 		ret = hps_record_recv_one(sk, call);
-		WRITE_ONCE(hsk->reading, false);
-		hps_wake(&hsk->reading);
+		hps_record_leave(sk, call->conn);
 		hps_conn_put(call->conn);
 		if (call->over)
 			return hps_recv_end(sk);

@@ -87,6 +87,7 @@ struct hps_accept_queue {
  * @spin_missed: reads in a row that SO_BUSY_POLL did nothing for; a hint, by
  *	whoever reads
  * @reading: one is in the middle of a record, and no other may read
+ * @refused: another was told so, and is to be woken when that is over
  * @split: HPSOCK_SPLIT
  * @bind_no_port: IP_BIND_ADDRESS_NO_PORT
  * @kept: options without effect
@@ -125,6 +126,7 @@ struct hps_sock {
 	bool inq;
 	u8 spin_missed;
 	bool reading;
+	bool refused;
 	bool split;
 	bool bind_no_port;
 	u32 user_timeout;
