@@ -192,11 +192,19 @@ static inline pte_t hps_pte_mkwrite(pte_t pte)
 	return pte_clear_saveddirty(pte_mkwrite_novma(pte));
 }
 
-/* A page of an anonymous folio is mapped by one PTE and nothing else. */
+/*
+ * A page of an anonymous folio, which is locked, is mapped by one PTE and nothing else. Where
+ * another process splits a mapping of the whole folio the PTEs are counted before that is not
+ * counted any more, so it is looked at in this order. A new one of the whole would be the
+ * copy of another.
+ */
 static inline bool hps_mapped_once(struct folio *folio, struct page *page)
 {
-	return !atomic_read(&page->_mapcount) &&
-	       (!folio_test_large(folio) || !folio_entire_mapcount(folio));
+	if (folio_test_large(folio) && folio_entire_mapcount(folio))
+		return false;
+	/* Pairs with folio_remove_rmap_pmd() after folio_add_anon_rmap_ptes(). */
+	smp_rmb();
+	return !atomic_read(&page->_mapcount);
 }
 
 /* Have this processor put the references of its lists; the caller has one. */
@@ -233,11 +241,15 @@ static inline int hps_folio_mapcount(struct folio *folio)
 	return folio_test_double_map(folio) ? sum - nr : sum;
 }
 
+/* As above */
 static inline bool hps_mapped_once(struct folio *folio, struct page *page)
 {
-	return !atomic_read(&page->_mapcount) &&
-	       (!folio_test_large(folio) ||
-		(!folio_entire_mapcount(folio) && !folio_test_double_map(folio)));
+	if (folio_test_large(folio) &&
+	    (folio_entire_mapcount(folio) || folio_test_double_map(folio)))
+		return false;
+	/* Pairs with what __split_huge_pmd_locked() does at its end. */
+	smp_rmb();
+	return !atomic_read(&page->_mapcount);
 }
 
 static inline void hps_lru_drain(struct folio *folio)
