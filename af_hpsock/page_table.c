@@ -355,7 +355,9 @@ static void hps_run_release(struct hps_hold *hold, struct hps_run *run, pte_t *t
 
 	locked = table && folio_trylock(folio);
 	spin_lock(&bucket->lock);
-	if (locked)
+	/* Where it has to stay as it is, who else has it does not matter. */
+	if (locked && (folio_test_large(folio) ||
+		       !hps_held_elsewhere(bucket, run, run->first, false)))
 		sole = !folio_test_swapcache(folio) && !folio_test_ksm(folio) &&
 		       hps_refs_known(bucket, folio);
 	for (i = 0; table && i < run->nr; i++, addr += PAGE_SIZE) {
