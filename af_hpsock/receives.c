@@ -495,7 +495,7 @@ int hps_receives_extra(struct hps_link *link, struct sock *sk, u32 count)
 {
 	u32 size;
 	LIST_HEAD(list);
-	bool busy;
+	bool busy, ours = true;
 	int err;
 
 	/* The peer was asked to use up as many as there were. It is not asked from now on. */
@@ -511,14 +511,19 @@ int hps_receives_extra(struct hps_link *link, struct sock *sk, u32 count)
 				 &list);
 	if (!err) {
 		spin_lock_bh(&link->conn.lock);
-		err = link->conn.shut ? -ECONNRESET :
-					hps_receives_post_all(link, &list);
+		if (link->conn.shut) {
+			err = -ECONNRESET;
+		} else {
+			err = hps_receives_post_all(link, &list);
+			/* Those that cannot be posted as well: they go with the link. */
+			ours = false;
+		}
 		if (!err)
 			link->receives.extra += count;
 		spin_unlock_bh(&link->conn.lock);
 	}
 	hps_receives_free_list(link, &list);
-	if (err)
+	if (ours)
 		sk_mem_uncharge(sk, count * size);
 	else
 		hps_sk(sk)->rx_charged += count * size;

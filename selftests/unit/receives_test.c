@@ -234,6 +234,27 @@ static void hps_receives_extra__fails(struct kunit *test)
 	FAKE_EXPECT_POSTED(test, fake);
 }
 
+/* The link has them all the same, and its teardown gives back what they were charged. */
+static void hps_receives_extra__cannot_post(struct kunit *test)
+{
+	struct fake_link *fake = fake_link_start(test);
+	struct sock *sk = fake_link_attach(fake);
+	u32 charged = hps_sk(sk)->rx_charged;
+
+	lock_sock(sk);
+	mock_fail(MOCK_POST_RECV, BIT(1));
+	KUNIT_EXPECT_LT(test, hps_receives_extra(fake->link, sk, 9), 0);
+	KUNIT_EXPECT_EQ(test, fake->shut, 1);
+	KUNIT_EXPECT_EQ(test, fake->link->receives.extra, 0);
+	KUNIT_EXPECT_EQ(test, hps_sk(sk)->rx_charged, charged + 9 * 1024);
+	release_sock(sk);
+	fake_link_end(fake);
+	lock_sock(sk);
+	hps_sock_reap(sk);
+	KUNIT_EXPECT_EQ(test, hps_sk(sk)->rx_charged, 0);
+	release_sock(sk);
+}
+
 static void hps_receives_full__cases(struct kunit *test)
 {
 	struct fake_link *fake = fake_link_start(test);
@@ -264,6 +285,7 @@ static struct kunit_case receives_cases[] = {
 	KUNIT_CASE(hps_receives_read__waits_for_a_slot),
 	KUNIT_CASE(hps_receives_extra__posts),
 	KUNIT_CASE(hps_receives_extra__fails),
+	KUNIT_CASE(hps_receives_extra__cannot_post),
 	KUNIT_CASE(hps_receives_full__cases),
 	{}
 };
