@@ -126,7 +126,7 @@ enum hps_urgent {
  *	those before them are not. It may be more than there are
  * @done_bytes: completed bytes the socket's accounts do not know of yet
  * @done_mem: memory of freed send buffers, likewise
- * @done_rx: memory of receives that were replaced by others, likewise
+ * @done_rx: memory of receives that are not needed any more, likewise
  * @opening_timer: ends the handshake, or what TCP_DEFER_ACCEPT waits for
  * @cork_timer: has what is corked sent
  * @idle_timer: ends an orphan, or has it reset; frees the spare buffers of one that is not,

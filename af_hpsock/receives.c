@@ -814,6 +814,9 @@ void hps_receives_unmap(struct hps_link *link)
 	struct hps_buf *buf, *next;
 
 	lockdep_assert_held(&link->conn.lock);
+	/* The socket was charged for them before they are made. They never were. */
+	if (list_empty(&link->receives.all))
+		atomic_add(hps_receives_mem(&link->conn), &link->conn.done_rx);
 	list_for_each_entry_safe(buf, next, &link->receives.spare, list)
 		list_del_init(&buf->list);
 	list_for_each_entry_safe(buf, next, &link->receives.read, list)

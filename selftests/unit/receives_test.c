@@ -84,6 +84,20 @@ static void hps_receives_setup__cannot_post(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->link->receives.reserved, (3 + HPS_CTRL_SLOTS) * 1024);
 }
 
+/* An attempt that fails before gives back what its socket was charged. */
+static void hps_receives_unmap__never_made(struct kunit *test)
+{
+	struct fake_link *fake = fake_link(test);
+	struct sock *sk = fake_link_attach(fake);
+
+	KUNIT_EXPECT_GT(test, hps_sk(sk)->rx_charged, 0);
+	fake_link_end(fake);
+	lock_sock(sk);
+	hps_sock_reap(sk);
+	KUNIT_EXPECT_EQ(test, hps_sk(sk)->rx_charged, 0);
+	release_sock(sk);
+}
+
 static void hps_receives_again__posted(struct kunit *test)
 {
 	struct fake_link *fake = fake_link_start(test);
@@ -275,6 +289,7 @@ static struct kunit_case receives_cases[] = {
 	KUNIT_CASE(hps_receives_new__cannot_map),
 	KUNIT_CASE(hps_receives_setup__mem_max_kb),
 	KUNIT_CASE(hps_receives_setup__cannot_post),
+	KUNIT_CASE(hps_receives_unmap__never_made),
 	KUNIT_CASE(hps_receives_again__posted),
 	KUNIT_CASE(hps_receives_again__shut),
 	KUNIT_CASE(hps_receives_again__cannot_post),
