@@ -205,18 +205,17 @@ static ssize_t hps_recv_stop(struct sock *sk, size_t total, int err)
 }
 
 /*
- * How far behind the first unread byte the next one is. MSG_PEEK counts from where the reader
- * began; if bytes before that went meanwhile, as others have read them or an urgent one was
- * superseded, it looks from there anew, as tcp_recvmsg_locked() does.
+ * How far behind the first unread byte the next one is. Bytes before that may have gone
+ * meanwhile: others have read them, or an urgent one was superseded. MSG_PEEK goes on where
+ * it was, or where they have read to.
  */
 static u32 hps_recv_offset(const struct hps_conn *conn, struct hps_reader *r)
 {
 	u64 pos = hps_conn_read_pos(conn);
 
-	if (r->flags & MSG_PEEK && r->pos != pos) {
-		r->off = r->from;
-		r->pos = pos;
-	}
+	if (r->flags & MSG_PEEK)
+		r->off -= min_t(u64, r->off, pos - r->pos);
+	r->pos = pos;
 	return r->off;
 }
 
@@ -308,10 +307,10 @@ static ssize_t hps_recv_some(struct sock *sk, struct hps_conn *conn,
 }
 
 /* Is what would be read next the urgent byte? */
-static bool hps_recv_at_mark(struct hps_conn *conn, const struct hps_reader *r)
+static bool hps_recv_at_mark(struct hps_conn *conn, struct hps_reader *r)
 {
 	return unlikely(READ_ONCE(conn->rx_urgent)) &&
-	       !hps_urgent_bound(conn, r->off, 1);
+	       !hps_urgent_bound(conn, hps_recv_offset(conn, r), 1);
 }
 
 /**
@@ -470,8 +469,9 @@ ssize_t hps_recv(struct sock *sk, struct hps_reader *r)
 
 	if (sk->sk_state == TCP_LISTEN)
 		return -ENOTCONN;
-	r->from = r->off;
-	r->pos = U64_MAX;
+	conn = hps_sk_conn(sk);
+	if (conn)
+		r->pos = hps_conn_read_pos(conn);
 	for (;;) {
 		err = hps_recv_turn(sk);
 		if (err)

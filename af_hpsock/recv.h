@@ -29,7 +29,6 @@ struct socket;
  * @flags: MSG_PEEK
  * @off: MSG_PEEK: from the first unread byte to the next one to look at; to begin with,
  *	where the caller wants to look
- * @from: where it wanted to at first
  * @pos: which place of the stream the first unread byte had when @off was counted
  * @copied: bytes so far
  * @waited: it had nothing to read and waited
@@ -50,7 +49,6 @@ struct hps_reader {
 	long timeo;
 	int flags;
 	u32 off;
-	u32 from;
 	u64 pos;
 	size_t copied;
 	bool waited;

@@ -218,6 +218,26 @@ TEST_F(oob, superseded_while_peeking)
 	EXPECT_STREQ("ab", text(s, 10, 0));
 }
 
+/* Another may have taken that place meanwhile, and as many bytes have come instead. */
+TEST_F(oob, passed_while_peeking)
+{
+	char got[10] = "";
+	struct hps_call call = { .fn = hps_recv_call, .fd = self->s, .arg = MSG_PEEK,
+				 .buf = got, .len = sizeof(got) };
+	int c = self->c, s = self->s;
+
+	ASSERT_EQ(1, urgent(c, 'A'));
+	ASSERT_TRUE(until_urgent(s));
+	EXPECT_STREQ("A", text(s, 1, MSG_OOB));
+	hps_block(&call);
+	EXPECT_ERRNO(EAGAIN, recv(s, got, sizeof(got), MSG_DONTWAIT));
+	ASSERT_EQ(1, send(c, "a", 1, 0));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(1, call.ret);
+	EXPECT_STREQ("a", got);
+	EXPECT_STREQ("a", text(s, 10, 0));
+}
+
 TEST_F(oob, peek)
 {
 	int c = self->c, s = self->s;
