@@ -463,6 +463,9 @@ static int hps_record_wait(struct sock *sk, struct hps_record_call *call)
 		if (unlikely(hps_sk(sk)->reading)) {
 			err = hps_wait_clear(sk, &hps_sk(sk)->reading,
 					     &call->timeo);
+			/* Its time is up, but it is its turn. */
+			if (err == -EAGAIN && !hps_sk(sk)->reading)
+				continue;
 			/* The reader has the socket's lock as it leaves, and sees this. */
 			if (err == -EAGAIN)
 				hps_sk(sk)->refused = true;
@@ -551,10 +554,12 @@ static int hps_record_recv_one(struct sock *sk, struct hps_record_call *call)
 
 /*
  * Others may read now. One that would not wait was told that there is nothing; who polls for
- * edges then waits for one, and the next message may have come before this was over.
+ * edges then waits for one, and the next message, or the end, may have come before this was
+ * over.
  */
-static void hps_record_leave(struct sock *sk, struct hps_conn *conn)
+static void hps_record_leave(struct sock *sk)
 {
+	struct hps_conn *conn = hps_sk_conn(sk);
 	struct hps_sock *hsk = hps_sk(sk);
 
 	WRITE_ONCE(hsk->reading, false);
@@ -562,7 +567,7 @@ static void hps_record_leave(struct sock *sk, struct hps_conn *conn)
 	if (!hsk->refused)
 		return;
 	hsk->refused = false;
-	if (hps_sk_conn(sk) == conn && hps_readable(sk, conn))
+	if (hps_recv_over(sk) || (conn && hps_readable(sk, conn)))
 		sk->sk_data_ready(sk);
 }
 
@@ -581,7 +586,7 @@ static int hps_record_recv(struct sock *sk, struct hps_record_call *call)
 		WRITE_ONCE(hsk->reading, true);
 		parted = call->conn->rx_parted;
 		ret = hps_record_recv_one(sk, call);
-		hps_record_leave(sk, call->conn);
+		hps_record_leave(sk);
 		hps_conn_put(call->conn);
 		if (call->over)
 			return hps_recv_end(sk);

@@ -51,10 +51,10 @@ static void hps_record_leave__refused(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, receive(sk), -EAGAIN);
 		lock_sock(sk);
 		ready = 0;
-		hps_record_leave(sk, &fake->conn);
+		hps_record_leave(sk);
 		KUNIT_EXPECT_EQ(test, ready, !i);
 		/* Once. */
-		hps_record_leave(sk, &fake->conn);
+		hps_record_leave(sk);
 		KUNIT_EXPECT_EQ(test, ready, !i);
 		release_sock(sk);
 		/* It is not there any more the next time. */
@@ -64,8 +64,32 @@ static void hps_record_leave__refused(struct kunit *test)
 	fake_end(fake);
 }
 
+/* And nothing will come: its edge has gone to one that was refused. */
+static void hps_record_leave__over(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct sock *sk;
+
+	hps_record_init(&fake->conn, SOCK_SEQPACKET);
+	sk = fake_attach(test, fake);
+	sk->sk_data_ready = count_ready;
+	hps_sk(sk)->reading = true;
+	spin_lock_bh(&fake->conn.lock);
+	KUNIT_EXPECT_EQ(test, hps_conn_rx_fin(&fake->conn), 0);
+	spin_unlock_bh(&fake->conn.lock);
+	KUNIT_EXPECT_EQ(test, receive(sk), -EAGAIN);
+	lock_sock(sk);
+	ready = 0;
+	hps_record_leave(sk);
+	KUNIT_EXPECT_EQ(test, ready, 1);
+	release_sock(sk);
+	KUNIT_EXPECT_EQ(test, receive(sk), 0);
+	fake_end(fake);
+}
+
 static struct kunit_case record_cases[] = {
 	KUNIT_CASE(hps_record_leave__refused),
+	KUNIT_CASE(hps_record_leave__over),
 	{}
 };
 
