@@ -75,8 +75,9 @@ static int hps_kernel_refs(struct folio *folio)
  * a reference before it counts it as a mapping, and puts it after: if both counts of these are
  * the same, that of the references in between is not too low. But while another process
  * splits its mapping of all of a large folio that is counted beside those of its pages, and one
- * reference more may be taken for the kernel's: such a folio is shared, and so is written to by
- * nobody who did not get it before the fork.
+ * reference more may be taken for the kernel's. Such a folio is shared, and so is written to by
+ * nobody who did not get it before the fork; and who would make a page writable finds out
+ * before that it is not shared.
  *
  * Context: any; the bucket is locked.
  * Return: whether they are.

@@ -339,6 +339,46 @@ static bool hps_may_restore(struct vm_area_struct *vma, pte_t pte)
 	       pte_soft_dirty(pte);
 }
 
+/* Which pages of a run, whose folio and page table are locked, does nobody else map? */
+static void hps_run_mapped_once(const struct hps_run *run, pte_t *table, unsigned long addr,
+				unsigned long *once)
+{
+	unsigned int i;
+
+	bitmap_zero(once, run->nr);
+	for (i = 0; i < run->nr; i++, addr += PAGE_SIZE) {
+		struct page *page = run->first + i;
+
+		if (hps_maps(ptep_get(table + pte_index(addr)), page) &&
+		    hps_mapped_once(run->folio, page))
+			__set_bit(i, once);
+	}
+}
+
+/*
+ * Has nobody a reference to a folio who could come to see what is written to the pages of
+ * @run that are in @once? The bucket is locked, and what hps_run_mapped_once() wants.
+ */
+static bool hps_run_sole(const struct hps_bucket *bucket, const struct hps_run *run,
+			 pte_t *table, unsigned long addr, unsigned long *once)
+{
+	struct folio *folio = run->folio;
+
+	/* Where it has to stay as it is, who else has it does not matter. */
+	if (!folio_test_large(folio) && hps_held_elsewhere(bucket, run, run->first, false))
+		return false;
+	if (folio_test_swapcache(folio) || folio_test_ksm(folio))
+		return false;
+	hps_run_mapped_once(run, table, addr, once);
+	/*
+	 * Another process may get a reference by its mapping and then unmap: who finds it
+	 * unmapped finds the reference, too. It is the program alone that could share these
+	 * pages anew, and its page table is locked.
+	 */
+	smp_rmb();
+	return hps_refs_known(bucket, folio);
+}
+
 /*
  * Put the references of a run, and before that give back to the program what is
  * its alone again. @table is the first entry of the locked page table, or NULL; @vma
@@ -350,16 +390,14 @@ static void hps_run_release(struct hps_hold *hold, struct hps_run *run, pte_t *t
 	struct hps_bucket *bucket = hps_bucket_of(run->folio);
 	unsigned long addr = hps_run_addr(hold, run);
 	struct folio *folio = run->folio;
+	DECLARE_BITMAP(once, PTRS_PER_PTE);
 	bool locked, sole = false;
 	unsigned int i;
 
 	locked = table && folio_trylock(folio);
 	spin_lock(&bucket->lock);
-	/* Where it has to stay as it is, who else has it does not matter. */
-	if (locked && (folio_test_large(folio) ||
-		       !hps_held_elsewhere(bucket, run, run->first, false)))
-		sole = !folio_test_swapcache(folio) && !folio_test_ksm(folio) &&
-		       hps_refs_known(bucket, folio);
+	if (locked)
+		sole = hps_run_sole(bucket, run, table, addr, once);
 	for (i = 0; table && i < run->nr; i++, addr += PAGE_SIZE) {
 		struct page *page = run->first + i;
 		pte_t *ptep = table + pte_index(addr);
@@ -370,8 +408,7 @@ static void hps_run_release(struct hps_hold *hold, struct hps_run *run, pte_t *t
 			res->early += pte_present(pte) || pte_none(pte);
 			continue;
 		}
-		if (!sole || pte_write(pte) || PageAnonExclusive(page) ||
-		    !hps_mapped_once(folio, page) ||
+		if (!sole || !test_bit(i, once) || pte_write(pte) || PageAnonExclusive(page) ||
 		    hps_held_elsewhere(bucket, run, page, false))
 			continue;
 		if (!*vma || addr >= (*vma)->vm_end)
