@@ -83,6 +83,8 @@ enum hps_urgent {
  * @invite_pause: how often a reader only waited the last time that it was shown in vain
  * @invite_skip: how often it still will
  * @invites: it is worth it; these three are the readers'
+ * @rx_follows: the peer's call had more to send than what came last; set before DATA is
+ *	queued, and cleared after
  * @rx_lost: the transport is gone, and what @rx_remote counts cannot be read any more
  * @rx_urgent: enum hps_urgent, see urgent.c
  * @rx_urgent_byte: a copy of the urgent byte, from HPS_URGENT_HERE on
@@ -114,6 +116,9 @@ enum hps_urgent {
  *	record: no other queues anything, and no FIN is sent
  * @tx_hold: sources are being taken back (cancel.c); nothing of the stream is posted
  * @tx_back: bytes that were taken back
+ * @tx_call: where in the stream the bytes of the last call begin, modulo 2^32
+ * @tx_call_len: how many they are, those included that it has not queued yet; 0 if they
+ *	are held back
  * @tx_urgent: one of the bytes to post is urgent
  * @tx_urgent_told: the peer was told that an urgent byte will come
  * @tx_urgent_at: the place of that byte in the stream
@@ -204,6 +209,7 @@ struct hps_conn {
 	bool rx_parted;
 	bool rx_faulted;
 	bool rx_lost;
+	bool rx_follows;
 	u8 rx_urgent;
 	u8 rx_urgent_byte;
 	u32 rx_show_max;
@@ -222,6 +228,7 @@ struct hps_conn {
 	u32 tx_msg_max;
 	u32 tx_least;
 	u32 tx_lend_max;
+	u32 tx_call;
 	struct hps_buf *tx_head;
 	u16 lend_pause;
 	u16 lend_skip;
@@ -234,6 +241,7 @@ struct hps_conn {
 	bool tx_urgent;
 	bool tx_urgent_told;
 	bool tx_combining;
+	u32 tx_call_len;
 	u64 tx_urgent_at;
 	atomic_t holds;
 	atomic_t done_bytes;
@@ -269,6 +277,14 @@ static inline u32 hps_conn_tx_open(const struct hps_conn *conn)
 	u32 lost = READ_ONCE(conn->fin_acked) ? 0 : READ_ONCE(conn->tx_lost);
 
 	return READ_ONCE(conn->tx_unacked) + lost;
+}
+
+/* Will more of the same call be sent soon behind the next @len bytes? Locked. */
+static inline bool hps_conn_tx_follows(const struct hps_conn *conn, u32 len)
+{
+	u32 done = (u32)conn->tx_bytes + len - conn->tx_call;
+
+	return done && done < conn->tx_call_len;
 }
 
 /* Is the handshake under way? */

@@ -28,6 +28,19 @@
 #define HPS_INVITE_PAUSE_FACTOR	4
 #define HPS_INVITE_PAUSE_MAX	1024
 
+/**
+ * hps_invites - would a reader that has nothing to read show its memory?
+ * @sk: its socket, locked
+ * @conn: the connection
+ *
+ * Return: whether it would, if it has enough.
+ */
+bool hps_invites(const struct sock *sk, const struct hps_conn *conn)
+{
+	return unlikely(conn->invites) &&
+	       hps_tuned(&hps_sk(sk)->tuning, HPS_TUNE_ZCOPY_SINK);
+}
+
 /* Returns for how many bytes it is worth it, 0 for none. */
 static u32 hps_invite_worth(struct sock *sk, struct hps_conn *conn,
 			    const struct hps_reader *r)
@@ -35,13 +48,12 @@ static u32 hps_invite_worth(struct sock *sk, struct hps_conn *conn,
 	const struct hps_tuning *tuning = &hps_sk(sk)->tuning;
 	size_t len = r->len - r->copied;
 
-	if (likely(!conn->invites) || !r->pin || r->blind ||
+	if (!hps_invites(sk, conn) || !r->pin || r->blind ||
 	    r->flags & MSG_PEEK || READ_ONCE(conn->rx_urgent) ||
 	    atomic_read(&conn->holds))
 		return 0;
 	len = min_t(size_t, len, READ_ONCE(conn->rx_show_max));
 	if (len < hps_tuned(tuning, HPS_TUNE_ZCOPY_THRESHOLD) ||
-	    !hps_tuned(tuning, HPS_TUNE_ZCOPY_SINK) ||
 	    hps_tuned(tuning, HPS_TUNE_ZCOPY) == HPSOCK_ZCOPY_OFF)
 		return 0;
 	if (conn->invite_skip) {

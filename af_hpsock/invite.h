@@ -10,6 +10,7 @@ struct sock;
 
 bool hps_invite(struct sock *sk, struct hps_conn *conn, struct hps_reader *r,
 		long *timeo);
+bool hps_invites(const struct sock *sk, const struct hps_conn *conn);
 void hps_invite_learn(struct hps_conn *conn, struct hps_reader *r);
 
 #endif /* HPS_INVITE_H */

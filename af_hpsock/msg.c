@@ -293,6 +293,7 @@ int hps_msg_send(struct hps_conn *conn, struct hps_buf *buf, u32 len,
 		return -EAGAIN;
 	err = hps_post_message(link, &(struct hps_outgoing){
 		.type = HPS_MSG_DATA, .buf = buf, .len = len, .urgent = urgent + 1,
+		.more = hps_conn_tx_follows(conn, len),
 	});
 	if (err)
 		return err;
@@ -391,6 +392,7 @@ int hps_msg_offer(struct hps_conn *conn, struct hps_buf *buf)
 	src.rkey = cpu_to_be32(source->key.mr->rkey);
 	err = hps_post_message(link, &(struct hps_outgoing){
 		.type = HPS_MSG_SRCAVAIL, .payload = &src, .size = sizeof(src),
+		.more = hps_conn_tx_follows(conn, buf->size),
 	});
 	if (err)
 		return err;

@@ -60,6 +60,7 @@ static bool hps_msg_streams(struct hps_link *link)
 static bool hps_msg_rx_stream(struct hps_link *link, struct hps_buf *buf,
 			      u32 start, u32 end, int urgent)
 {
+	bool more = hps_receive_head(buf)->flags & HPS_FLAG_MORE;
 	struct hps_conn *conn = &link->conn;
 
 	if (!hps_msg_streams(link))
@@ -70,9 +71,15 @@ static bool hps_msg_rx_stream(struct hps_link *link, struct hps_buf *buf,
 	hps_receives_hold(link, buf);
 	buf->start = start;
 	buf->end = end;
+	if (more)
+		WRITE_ONCE(conn->rx_follows, true);
 	if (!hps_conn_rx_data(conn, buf, hps_credit_tight(&link->credit),
-			      urgent))
+			      urgent)) {
+		if (!more)
+			/* Pairs with hps_recv_rest(). */
+			smp_store_release(&conn->rx_follows, false);
 		return true;
+	}
 	hps_receives_hold_more(&link->receives, -1);
 	hps_msg_violation(link, HPS_STAT_VIOLATION_STATE);
 	return false;
@@ -139,6 +146,7 @@ static bool hps_msg_rx_written(struct hps_link *link, struct hps_buf *buf)
 	hps_stat_inc(link->conn.hn, HPS_STAT_RX_MSGS);
 	hps_stat_add(link->conn.hn, HPS_STAT_RX_BYTES, len);
 	link->conn.rx_stamp = buf->stamp;
+	WRITE_ONCE(link->conn.rx_follows, false);
 	hps_conn_rx_written(&link->conn, len);
 	hps_receives_spent(link, buf);
 	return true;

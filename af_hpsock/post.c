@@ -196,6 +196,8 @@ int hps_post_message(struct hps_link *link, const struct hps_outgoing *out)
 	hdr->flags = link->rx_urgents ? HPS_FLAG_HEARD : 0;
 	if (link->targets && link->targets->seen)
 		hdr->flags |= HPS_FLAG_SINK;
+	if (out->more)
+		hdr->flags |= HPS_FLAG_MORE;
 	hdr->urgent = cpu_to_be16(out->at);
 	if (out->urgent) {
 		hdr->flags |= HPS_FLAG_URGENT;

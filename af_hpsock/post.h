@@ -40,6 +40,7 @@ struct hps_head {
  * @len: how many of these bytes
  * @urgent: which of them is urgent counting from 1, or 0
  * @at: what is in hps_hdr.urgent otherwise
+ * @more: bytes of the stream are to follow soon
  * @revokes: key of the peer's that it invalidates, or 0
  */
 struct hps_outgoing {
@@ -50,6 +51,7 @@ struct hps_outgoing {
 	u32 len;
 	u32 urgent;
 	u16 at;
+	bool more;
 	u32 revokes;
 };
 

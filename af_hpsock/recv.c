@@ -36,6 +36,13 @@
 #define HPS_RECV_WHOLE	(30 * HZ)
 
 /*
+ * And how long it waits for what was sent together with what it has; for how many that would
+ * it does not, after that was in vain.
+ */
+#define HPS_RECV_REST	max(HZ / 50, 2)
+#define HPS_RECV_VAIN	32
+
+/*
  * An offer was read in time, though that was known after hps_conn_lose() only: what follows
  * it, up to the next one, is not lost either. It is about to leave the queue.
  */
@@ -450,6 +457,57 @@ static bool hps_recv_told(struct hps_conn *conn)
 	return told;
 }
 
+/*
+ * A reader has enough, but no more only because what its peer's call has sent comes in
+ * several messages. TCP's segments would have come at once, by and large; so wait for the
+ * rest a little. A peer may say that it has more and not send it, for good reasons too: after
+ * that it is not believed for a while. False if the reader is to do without.
+ */
+static bool hps_recv_rest(struct sock *sk, struct hps_conn *conn, struct hps_reader *r)
+{
+	struct hps_sock *hsk = hps_sk(sk);
+	long patience, left;
+	bool follows;
+
+	/* What is less than SO_RCVLOWAT would wake nobody. */
+	if (r->copied >= r->len || !r->patient || !r->timeo || r->flags & MSG_PEEK ||
+	    r->stuck || sk->sk_rcvlowat > 1 || signal_pending(current))
+		return false;
+	/* Pairs with hps_msg_rx_stream(): what came last is counted. */
+	if (likely(!smp_load_acquire(&conn->rx_follows)))
+		return hps_conn_avail(conn);
+	if (hsk->rest_skip) {
+		hsk->rest_skip--;
+		return false;
+	}
+	if (hps_invites(sk, conn))
+		return false;
+	/* What is just coming in has woken who was there to be woken: look behind it. */
+	spin_lock_bh(&conn->lock);
+	follows = conn->rx_follows && !hps_conn_avail(conn);
+	spin_unlock_bh(&conn->lock);
+	if (!follows)
+		return hps_conn_avail(conn);
+	if (!r->rest) {
+		r->rest = (jiffies + HPS_RECV_REST) | 1;
+		r->had = r->copied;
+	}
+	patience = min_t(long, r->rest - jiffies, r->timeo);
+	if (patience > 0) {
+		left = patience;
+		r->waited = true;
+		if (hps_recv_wait(sk, conn, &left, 0, false))
+			return false;
+		if (r->timeo != MAX_SCHEDULE_TIMEOUT)
+			r->timeo -= patience - left;
+		if (left || hps_sk_conn(sk) != conn || hps_conn_avail(conn))
+			return true;
+	}
+	if (r->copied == r->had)
+		hsk->rest_skip = HPS_RECV_VAIN;
+	return false;
+}
+
 /**
  * hps_recv - read from a stream
  * @sk: the socket, locked
@@ -504,11 +562,15 @@ ssize_t hps_recv(struct sock *sk, struct hps_reader *r)
 		if (n > 0 && !peek)
 			conn->ops->grow(conn, sk);
 		/* A read of nothing waits for data too, and so does TCP's. */
-		if (r->copied >= r->target || (!r->len && avail))
-			return r->copied;
-
+		if (!r->len && avail)
+			return 0;
 		if (r->copied && hps_recv_at_mark(conn, r))
 			return r->copied;
+		if (r->copied >= r->target) {
+			if (over || !hps_recv_rest(sk, conn, r))
+				return r->copied;
+			continue;
+		}
 		if (over)
 			return r->copied ?: hps_recv_end(sk);
 		if (!r->timeo)
@@ -737,6 +799,7 @@ int hps_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
 	} else {
 		to.reader.timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
 		to.reader.target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
+		to.reader.patient = true;
 		/* SO_PEEK_OFF, -1 if it is not set */
 		if (flags & MSG_PEEK)
 			to.reader.off = max(sk_peek_offset(sk, flags), 0);

@@ -22,6 +22,7 @@ struct socket;
  *	bytes that is, 0 if they are to be handed to @take instead. NULL: they always are
  * @unpin: @done bytes have come
  * @blind: @take does not look at the bytes
+ * @patient: it waits a little for what was sent together with what it has
  * @whole: all of a record, which is better not given in parts
  * @len: bytes to read at most
  * @target: enough bytes not to wait for more
@@ -31,9 +32,11 @@ struct socket;
  *	where the caller wants to look
  * @pos: which place of the stream the first unread byte had when @off was counted
  * @copied: bytes so far
- * @waited: it had nothing to read and waited
+ * @waited: it had nothing more to read and waited
  * @placed: some of what was read came straight to where it belongs
  * @until: jiffies after which it does not just go on to fetch; 0 before it first did
+ * @rest: jiffies after which it does without more than enough; 0 before it has that
+ * @had: bytes that it had when it began to wait for more
  * @stuck: bytes are there that cannot be had
  * @parted: the socket has lost its connection meanwhile
  * @stamp: when the last of what was taken came in
@@ -43,6 +46,7 @@ struct hps_reader {
 	u32 (*pin)(struct hps_reader *reader, u32 len, struct hps_pages *sink);
 	void (*unpin)(struct hps_reader *reader, struct hps_pages *sink, u32 done);
 	bool blind;
+	bool patient;
 	bool whole;
 	size_t len;
 	size_t target;
@@ -54,6 +58,8 @@ struct hps_reader {
 	bool waited;
 	bool placed;
 	unsigned long until;
+	unsigned long rest;
+	size_t had;
 	bool stuck;
 	bool parted;
 	ktime_t stamp;

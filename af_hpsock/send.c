@@ -145,6 +145,7 @@ struct hps_send_call {
 	size_t lend_from;	/* lending failed, not to be tried before so many are sent */
 	bool copied;		/* some bytes were copied, not sent from where they are */
 	bool borrowed;		/* some were not */
+	bool announced;		/* the peer is told that more follows */
 	bool record;		/* a message of SOCK_SEQPACKET */
 	bool whole;		/* all of it fits in SO_SNDBUF */
 	bool begun;		/* some of it is queued */
@@ -339,6 +340,27 @@ static ssize_t hps_send_pages(struct sock *sk, struct hps_conn *conn,
 	return 0;
 }
 
+/* Will what a call queues be held back? */
+static bool hps_send_corks(struct sock *sk, const struct hps_send_call *call)
+{
+	/* MSG_MORE is about these bytes, not about those before, and only about a stream's. */
+	return hps_sk(sk)->cork || (call->msg->msg_flags & MSG_MORE && !call->record);
+}
+
+/*
+ * A call begins to queue bytes, @len of them altogether, and tells the peer which are not the
+ * last. The connection is locked.
+ */
+static void hps_send_announce(struct sock *sk, struct hps_conn *conn,
+			      struct hps_send_call *call, size_t len)
+{
+	if (call->sent || call->record)
+		return;
+	call->announced = true;
+	conn->tx_call = conn->tx_bytes + conn->tx_unsent;
+	conn->tx_call_len = hps_send_corks(sk, call) ? 0 : len;
+}
+
 /* @len bytes more are in the queue; the connection is locked. */
 static void hps_send_queued(struct sock *sk, struct hps_conn *conn,
 			    const struct hps_send_call *call, u32 len)
@@ -346,14 +368,26 @@ static void hps_send_queued(struct sock *sk, struct hps_conn *conn,
 	struct msghdr *msg = call->msg;
 
 	sk_wmem_queued_add(sk, len);
-	/* MSG_MORE is about these bytes, not about those before, and only about a stream's. */
-	if (hps_sk(sk)->cork || (msg->msg_flags & MSG_MORE && !call->record))
+	if (hps_send_corks(sk, call))
 		conn->tx_corked = min(conn->tx_corked + len, conn->tx_unsent);
 	else
 		hps_stream_uncork(conn);
 	if (msg->msg_flags & MSG_OOB && !msg_data_left(msg))
 		hps_urgent_mark(conn);
 	hps_stream_more(conn, len);
+}
+
+/* A call ends without having queued all that it was to. */
+static void hps_send_short(struct hps_conn *conn, const struct hps_send_call *call)
+{
+	u32 end;
+
+	if (!conn || !call->announced)
+		return;
+	spin_lock_bh(&conn->lock);
+	end = conn->tx_bytes + conn->tx_unsent;
+	conn->tx_call_len = min(conn->tx_call_len, end - conn->tx_call);
+	spin_unlock_bh(&conn->lock);
 }
 
 /* Copy once; returns the bytes taken, -ENOMEM to wait, or -EFAULT. */
@@ -380,6 +414,7 @@ static ssize_t hps_send_copy(struct sock *sk, struct hps_conn *conn,
 		buf->end += head + len;
 	hps_conn_tx_release(conn, buf);
 	if (!err) {
+		hps_send_announce(sk, conn, call, head + len + msg_data_left(msg));
 		hps_stream_queued(conn, head + len);
 		hps_send_queued(sk, conn, call, head + len);
 	}
@@ -473,6 +508,12 @@ static ssize_t hps_send_some(struct sock *sk, struct hps_conn *conn,
 
 	if ((lend || call->gather) && !hps_send_head(sk, conn, call))
 		return -ENOMEM;
+	/* A completion may have it sent as soon as it is queued. */
+	if ((lend || call->gather) && !call->sent) {
+		spin_lock_bh(&conn->lock);
+		hps_send_announce(sk, conn, call, msg_data_left(call->msg));
+		spin_unlock_bh(&conn->lock);
+	}
 	if (lend)
 		n = hps_send_lent(sk, conn, call);
 	if (!n && call->gather)
@@ -680,6 +721,9 @@ static int hps_send_locked(struct sock *sk, struct hps_send_call *call)
 			hps_send_take_turn(conn, call);
 			call->turn = true;
 		}
+		/* What is held back goes now, also where nothing follows it. */
+		if (!call->timeo)
+			hps_send_short(conn, call);
 		err = hps_send_wait(sk, conn, full, &call->timeo);
 		if (err)
 			goto out;
@@ -699,6 +743,7 @@ out:
 	 * all was delivered, nothing else will tell them, also where some bytes were taken.
 	 */
 	conn = hps_sk_conn(sk);
+	hps_send_short(conn, call);
 	if (err == -EAGAIN && !sk->sk_wmem_queued && !(conn && conn->tx_turn))
 		sk->sk_write_space(sk);
 	if (call->record || !call->sent)

@@ -86,6 +86,8 @@ struct hps_accept_queue {
  * @inq: TCP_INQ
  * @spin_missed: reads in a row that SO_BUSY_POLL did nothing for; a hint, by
  *	whoever reads
+ * @rest_skip: how often a reader still does not wait for the rest of what was sent, after that
+ *	was in vain
  * @reading: one is in the middle of a record, and no other may read
  * @refused: another was told so, and is to be woken when that is over
  * @split: HPSOCK_SPLIT
@@ -111,6 +113,8 @@ struct hps_sock {
 	struct hps_conn __rcu *conn;
 	u8 later;
 	bool fin_sent;
+	u8 spin_missed;
+	u8 rest_skip;
 	u32 rx_charged;
 	u32 tx_charged;
 	bool nodelay;
@@ -124,7 +128,6 @@ struct hps_sock {
 	s8 linger2;
 	u16 user_mss;
 	bool inq;
-	u8 spin_missed;
 	bool reading;
 	bool refused;
 	bool split;

@@ -107,6 +107,7 @@ enum hps_msg_type {
 #define HPS_FLAG_URGENT	0x01	/* in DATA: one of the bytes is urgent */
 #define HPS_FLAG_HEARD	0x02	/* an odd number of URGENT was received */
 #define HPS_FLAG_SINK	0x04	/* an odd number of SINKAVAIL and WORD was received */
+#define HPS_FLAG_MORE	0x08	/* in DATA and SRCAVAIL: more of the stream is to follow soon */
 
 /**
  * struct hps_hdr - the head of every message

@@ -670,7 +670,10 @@ int peer_receive(struct peer *peer, struct peer_msg *msg, int ms)
 	msg->data = (const uint8_t *)(hdr + 1);
 	msg->len = wc.byte_len - sizeof(*hdr);
 	msg->hdr.urgent = ntohs(hdr->urgent);
-	if (msg->hdr.flags & ~(HPS_FLAG_URGENT | HPS_FLAG_HEARD | HPS_FLAG_SINK) ||
+	if (msg->hdr.flags & HPS_FLAG_MORE && msg->hdr.type != HPS_MSG_DATA &&
+	    msg->hdr.type != HPS_MSG_SRCAVAIL)
+		return -1;
+	if (msg->hdr.flags & ~(HPS_FLAG_URGENT | HPS_FLAG_HEARD | HPS_FLAG_SINK | HPS_FLAG_MORE) ||
 	    (msg->hdr.flags & HPS_FLAG_URGENT ? msg->hdr.urgent >= msg->len :
 	     msg->hdr.type == HPS_MSG_SINKAVAIL ? msg->hdr.urgent != (uint16_t)peer->tx_used :
 	     msg->hdr.urgent) ||

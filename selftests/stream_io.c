@@ -257,6 +257,33 @@ TEST_F(io, reads_join)
 	EXPECT_EQ(30000, hps_check(back, 30000, 0, 1));
 }
 
+/*
+ * What one call sends a reader that waits gets by one call, though it may come as several
+ * messages: no program should count on that, and many do. A computer that is busy may be too
+ * slow for it, but then the reader has waited.
+ */
+TEST_F(io, one_read_for_a_write)
+{
+	enum { LEN = 16384, ROUNDS = 20, MS = 8 };
+	int c, s, i, whole = 0, waited = 0;
+	int64_t start;
+
+	for (i = 0; i < ROUNDS; i++) {
+		ASSERT_OK(hps_pair(&self->t, &c, &s));
+		ASSERT_EQ(LEN, hps_push(c, LEN, LEN, 1));
+		start = hps_now();
+		if (recv(s, back, sizeof(back), 0) == LEN)
+			whole++;
+		else
+			waited += hps_now() - start >= MS;
+		close(c);
+		close(s);
+	}
+	TH_LOG("%d of %d, %d more have waited", whole, ROUNDS, waited);
+	if (self->t.rdma)
+		EXPECT_EQ(ROUNDS, whole + waited);
+}
+
 TEST_F(io, dontwait)
 {
 	char byte;

@@ -109,6 +109,21 @@ static void hps_msg_rx_data__urgent(struct kunit *test)
 	EXPECT_VIOLATION(test, fake, URGENT, before);
 }
 
+static void hps_msg_rx_data__more(struct kunit *test)
+{
+	struct fake_link *fake = fake_link_start(test);
+	struct hps_hdr *hdr;
+
+	hdr = fake_arriving(fake, HPS_MSG_DATA, NULL, 10);
+	hdr->flags |= HPS_FLAG_MORE;
+	fake_arrive(fake, sizeof(*hdr) + 10);
+	KUNIT_EXPECT_TRUE(test, fake->link->conn.rx_follows);
+	fake_message(fake, HPS_MSG_CREDIT, NULL, 0);
+	KUNIT_EXPECT_TRUE(test, fake->link->conn.rx_follows);
+	fake_data(fake, 10);
+	KUNIT_EXPECT_FALSE(test, fake->link->conn.rx_follows);
+}
+
 static void hps_msg_rx_data__after_fin(struct kunit *test)
 {
 	struct fake_link *fake = fake_link_start(test);
@@ -549,6 +564,7 @@ static struct kunit_case msg_rx_cases[] = {
 	KUNIT_CASE(hps_msg_rx_done__too_long),
 	KUNIT_CASE(hps_msg_rx_data__no_credit),
 	KUNIT_CASE(hps_msg_rx_data__urgent),
+	KUNIT_CASE(hps_msg_rx_data__more),
 	KUNIT_CASE(hps_msg_rx_data__after_fin),
 	KUNIT_CASE(hps_msg_rx_data__while_cancelling),
 	KUNIT_CASE(hps_msg_rx_srcavail__bad),

@@ -143,11 +143,13 @@ static void hps_post_message__header(struct kunit *test)
 	struct hps_hdr *hdr;
 
 	link->credit.rx_ready = 9;
+	link->conn.tx_call_len = 200;
 	KUNIT_EXPECT_EQ(test, fake_send(fake, buf, 100, -1), 0);
 	KUNIT_EXPECT_EQ(test, fake_send(fake, buf, 100, 99), 0);
 	hdr = fake_head(fake, 0);
 	KUNIT_EXPECT_EQ(test, hdr->type, HPS_MSG_DATA);
-	KUNIT_EXPECT_EQ(test, hdr->flags, 0);
+	/* There is more of the same call. */
+	KUNIT_EXPECT_EQ(test, hdr->flags, HPS_FLAG_MORE);
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(hdr->len), 100);
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(hdr->seq), 0);
 	/* What is owed rides along. */

@@ -38,9 +38,63 @@ static void hps_recv_at_mark__moved(struct kunit *test)
 	fake_end(fake);
 }
 
+/* A peer that has more to send, and does not, is waited for once in a while. */
+static void hps_recv_rest__vain(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct sock *sk = fake_attach(test, fake);
+	struct hps_reader r = { .patient = true, .len = 10, .copied = 1, .timeo = HZ };
+	int i;
+
+	lock_sock(sk);
+	KUNIT_EXPECT_FALSE(test, hps_recv_rest(sk, &fake->conn, &r));
+	KUNIT_EXPECT_EQ(test, r.timeo, HZ);
+	fake->conn.rx_follows = true;
+	KUNIT_EXPECT_FALSE(test, hps_recv_rest(sk, &fake->conn, &r));
+	KUNIT_EXPECT_LT(test, r.timeo, HZ);
+	KUNIT_EXPECT_GT(test, r.timeo, HZ / 2);
+	r.rest = 0;
+	r.timeo = HZ;
+	for (i = 0; i < HPS_RECV_VAIN; i++)
+		KUNIT_EXPECT_FALSE(test, hps_recv_rest(sk, &fake->conn, &r));
+	KUNIT_EXPECT_EQ(test, r.timeo, HZ);
+	KUNIT_EXPECT_FALSE(test, hps_recv_rest(sk, &fake->conn, &r));
+	KUNIT_EXPECT_LT(test, r.timeo, HZ);
+	release_sock(sk);
+	fake_end(fake);
+}
+
+/* Who may not wait for it, or not soon be woken by it. */
+static void hps_recv_rest__not(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct sock *sk = fake_attach(test, fake);
+	struct hps_reader r[] = {
+		{ .patient = true, .len = 10, .copied = 10, .timeo = HZ },
+		{ .patient = true, .len = 10, .copied = 1 },
+		{ .patient = true, .len = 10, .copied = 1, .timeo = HZ, .flags = MSG_PEEK },
+		{ .len = 10, .copied = 1, .timeo = HZ },
+		{ .patient = true, .len = 10, .copied = 1, .timeo = HZ },
+	};
+	int i;
+
+	lock_sock(sk);
+	fake->conn.rx_follows = true;
+	for (i = 0; i < ARRAY_SIZE(r); i++) {
+		/* The last one */
+		sk->sk_rcvlowat = i == ARRAY_SIZE(r) - 1 ? 2 : 1;
+		KUNIT_EXPECT_FALSE(test, hps_recv_rest(sk, &fake->conn, &r[i]));
+		KUNIT_EXPECT_FALSE(test, r[i].waited);
+	}
+	release_sock(sk);
+	fake_end(fake);
+}
+
 static struct kunit_case recv_cases[] = {
 	KUNIT_CASE(hps_recv_offset__others_read),
 	KUNIT_CASE(hps_recv_at_mark__moved),
+	KUNIT_CASE(hps_recv_rest__vain),
+	KUNIT_CASE(hps_recv_rest__not),
 	{}
 };
 

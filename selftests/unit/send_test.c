@@ -165,6 +165,48 @@ static void hps_send_abort__limit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, *(u8 *)buf->data, HPS_RECORD_PIECE | HPS_RECORD_ABORT);
 }
 
+/* What more a call has to send the peer is told, unless that is held back. */
+static void hps_send_announce__ends(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct sock *sk = fake_attach(test, fake);
+	struct hps_conn *conn = &fake->conn;
+	struct msghdr msg = {};
+	struct hps_send_call call = { .msg = &msg };
+
+	spin_lock_bh(&conn->lock);
+	/* Of another call, or none */
+	conn->tx_bytes = 1000;
+	conn->tx_unsent = 50;
+	KUNIT_EXPECT_FALSE(test, hps_conn_tx_follows(conn, 49));
+	hps_send_announce(sk, conn, &call, 300);
+	KUNIT_EXPECT_FALSE(test, hps_conn_tx_follows(conn, 50));
+	KUNIT_EXPECT_TRUE(test, hps_conn_tx_follows(conn, 51));
+	KUNIT_EXPECT_TRUE(test, hps_conn_tx_follows(conn, 349));
+	KUNIT_EXPECT_FALSE(test, hps_conn_tx_follows(conn, 350));
+	/* It goes on. */
+	call.sent = 200;
+	conn->tx_unsent = 250;
+	hps_send_announce(sk, conn, &call, 100);
+	KUNIT_EXPECT_TRUE(test, hps_conn_tx_follows(conn, 349));
+	spin_unlock_bh(&conn->lock);
+	/* But not to its end. Another's is not meant. */
+	hps_send_short(conn, &(struct hps_send_call){});
+	KUNIT_EXPECT_EQ(test, conn->tx_call_len, 300);
+	hps_send_short(conn, &call);
+	spin_lock_bh(&conn->lock);
+	KUNIT_EXPECT_TRUE(test, hps_conn_tx_follows(conn, 249));
+	KUNIT_EXPECT_FALSE(test, hps_conn_tx_follows(conn, 250));
+	call.sent = 0;
+	msg.msg_flags = MSG_MORE;
+	hps_send_announce(sk, conn, &call, 300);
+	KUNIT_EXPECT_FALSE(test, hps_conn_tx_follows(conn, 300));
+	conn->tx_bytes = 0;
+	conn->tx_unsent = 0;
+	spin_unlock_bh(&conn->lock);
+	fake_end(fake);
+}
+
 static struct kunit_case send_cases[] = {
 	KUNIT_CASE(hps_send_tail__delivered_meanwhile),
 	KUNIT_CASE(hps_send_tail__under_way),
@@ -172,6 +214,7 @@ static struct kunit_case send_cases[] = {
 	KUNIT_CASE(hps_send_locked__no_memory),
 	KUNIT_CASE(hps_send_locked__record_again),
 	KUNIT_CASE(hps_send_abort__limit),
+	KUNIT_CASE(hps_send_announce__ends),
 	{}
 };
 
