@@ -306,6 +306,22 @@ static void hps_msg_offer__regions_in_use(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->shut, 0);
 }
 
+/* It says whether more of the same call is to follow. */
+static void hps_msg_offer__more(struct kunit *test)
+{
+	struct fake_link *fake = lending(test);
+	struct hps_conn *conn = &fake->link->conn;
+
+	conn->tx_call_len = 2 * LENT;
+	lend(fake);
+	lend(fake);
+	KUNIT_ASSERT_EQ(test, fake->nr_sends, 4);
+	KUNIT_EXPECT_EQ(test, fake_head(fake, 1)->type, HPS_MSG_SRCAVAIL);
+	KUNIT_EXPECT_EQ(test, fake_head(fake, 1)->flags, HPS_FLAG_MORE);
+	KUNIT_EXPECT_EQ(test, fake_head(fake, 3)->type, HPS_MSG_SRCAVAIL);
+	KUNIT_EXPECT_EQ(test, fake_head(fake, 3)->flags, 0);
+}
+
 /* A key for us alone, the bytes, and a message in their place that invalidates the peer's. */
 static void hps_msg_write__posted(struct kunit *test)
 {
@@ -854,6 +870,7 @@ static struct kunit_case msg_cases[] = {
 	KUNIT_CASE(hps_msg_shrink__payload),
 	KUNIT_CASE(hps_msg_send__shut),
 	KUNIT_CASE(hps_msg_offer__regions_in_use),
+	KUNIT_CASE(hps_msg_offer__more),
 	KUNIT_CASE(hps_msg_write__posted),
 	KUNIT_CASE(hps_msg_write__delivered),
 	KUNIT_CASE(hps_msg_write__once),
