@@ -460,8 +460,8 @@ static bool hps_recv_told(struct hps_conn *conn)
 /*
  * A reader has enough, but no more only because what its peer's call has sent comes in
  * several messages. TCP's segments would have come at once, by and large; so wait for the
- * rest a little. A peer may say that it has more and not send it, for good reasons too: after
- * that it is not believed for a while. False if the reader is to do without.
+ * rest a little. A peer may say that it has more and not send all of it, for good reasons too:
+ * after that it is not believed for a while. False if the reader is to do without.
  */
 static bool hps_recv_rest(struct sock *sk, struct hps_conn *conn, struct hps_reader *r)
 {
@@ -488,10 +488,8 @@ static bool hps_recv_rest(struct sock *sk, struct hps_conn *conn, struct hps_rea
 	spin_unlock_bh(&conn->lock);
 	if (!follows)
 		return hps_conn_avail(conn);
-	if (!r->rest) {
+	if (!r->rest)
 		r->rest = (jiffies + HPS_RECV_REST) | 1;
-		r->had = r->copied;
-	}
 	patience = min_t(long, r->rest - jiffies, r->timeo);
 	if (patience > 0) {
 		left = patience;
@@ -503,8 +501,8 @@ static bool hps_recv_rest(struct sock *sk, struct hps_conn *conn, struct hps_rea
 		if (left || hps_sk_conn(sk) != conn || hps_conn_avail(conn))
 			return true;
 	}
-	if (r->copied == r->had)
-		hsk->rest_skip = HPS_RECV_VAIN;
+	/* Also where some of it came: a byte now and then is no reason to wait each time. */
+	hsk->rest_skip = HPS_RECV_VAIN;
 	return false;
 }
 

@@ -36,7 +36,6 @@ struct socket;
  * @placed: some of what was read came straight to where it belongs
  * @until: jiffies after which it does not just go on to fetch; 0 before it first did
  * @rest: jiffies after which it does without more than enough; 0 before it has that
- * @had: bytes that it had when it began to wait for more
  * @stuck: bytes are there that cannot be had
  * @parted: the socket has lost its connection meanwhile
  * @stamp: when the last of what was taken came in
@@ -59,7 +58,6 @@ struct hps_reader {
 	bool placed;
 	unsigned long until;
 	unsigned long rest;
-	size_t had;
 	bool stuck;
 	bool parted;
 	ktime_t stamp;

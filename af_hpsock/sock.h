@@ -87,7 +87,7 @@ struct hps_accept_queue {
  * @spin_missed: reads in a row that SO_BUSY_POLL did nothing for; a hint, by
  *	whoever reads
  * @rest_skip: how often a reader still does not wait for the rest of what was sent, after that
- *	was in vain
+ *	did not come
  * @reading: one is in the middle of a record, and no other may read
  * @refused: another was told so, and is to be woken when that is over
  * @split: HPSOCK_SPLIT

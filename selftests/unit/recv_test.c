@@ -60,6 +60,12 @@ static void hps_recv_rest__vain(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.timeo, HZ);
 	KUNIT_EXPECT_FALSE(test, hps_recv_rest(sk, &fake->conn, &r));
 	KUNIT_EXPECT_LT(test, r.timeo, HZ);
+	/* That is so, too, if it sends a byte meanwhile, and says the same. */
+	hps_sk(sk)->rest_skip = 0;
+	r.rest = jiffies | 1;
+	r.copied = 2;
+	KUNIT_EXPECT_FALSE(test, hps_recv_rest(sk, &fake->conn, &r));
+	KUNIT_EXPECT_EQ(test, hps_sk(sk)->rest_skip, HPS_RECV_VAIN);
 	release_sock(sk);
 	fake_end(fake);
 }
