@@ -279,12 +279,17 @@ static inline u32 hps_conn_tx_open(const struct hps_conn *conn)
 	return READ_ONCE(conn->tx_unacked) + lost;
 }
 
-/* Will more of the same call be sent soon behind the next @len bytes? Locked. */
+/*
+ * Will more of the same call be sent soon behind the next @len bytes? Of the calls before the
+ * last one nobody knows where each ends, but all their bytes are in the queue. Locked.
+ */
 static inline bool hps_conn_tx_follows(const struct hps_conn *conn, u32 len)
 {
-	u32 done = (u32)conn->tx_bytes + len - conn->tx_call;
+	s32 done = (u32)conn->tx_bytes + len - conn->tx_call;
 
-	return done && done < conn->tx_call_len;
+	if (done < 0)
+		return len < conn->tx_unsent && !conn->tx_corked && !conn->records;
+	return done && (u32)done < conn->tx_call_len;
 }
 
 /* Is the handshake under way? */

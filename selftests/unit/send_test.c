@@ -175,11 +175,16 @@ static void hps_send_announce__ends(struct kunit *test)
 	struct hps_send_call call = { .msg = &msg };
 
 	spin_lock_bh(&conn->lock);
-	/* Of another call, or none */
+	/* Of no call */
 	conn->tx_bytes = 1000;
 	conn->tx_unsent = 50;
 	KUNIT_EXPECT_FALSE(test, hps_conn_tx_follows(conn, 49));
 	hps_send_announce(sk, conn, &call, 300);
+	/* Of calls before that, which queued all they had; unless it is held back */
+	KUNIT_EXPECT_TRUE(test, hps_conn_tx_follows(conn, 49));
+	conn->tx_corked = 1;
+	KUNIT_EXPECT_FALSE(test, hps_conn_tx_follows(conn, 49));
+	conn->tx_corked = 0;
 	KUNIT_EXPECT_FALSE(test, hps_conn_tx_follows(conn, 50));
 	KUNIT_EXPECT_TRUE(test, hps_conn_tx_follows(conn, 51));
 	KUNIT_EXPECT_TRUE(test, hps_conn_tx_follows(conn, 349));
