@@ -349,13 +349,16 @@ static bool hps_send_corks(struct sock *sk, const struct hps_send_call *call)
 
 /*
  * A call begins to queue bytes, @len of them altogether, and tells the peer which are not the
- * last. The connection is locked.
+ * last. One that may not block queues as many as there is room for: what was said cannot be
+ * taken back once it is under way. The connection is locked.
  */
 static void hps_send_announce(struct sock *sk, struct hps_conn *conn,
 			      struct hps_send_call *call, size_t len)
 {
 	if (call->sent || call->record)
 		return;
+	if (!call->timeo)
+		len = min(len, hps_send_room(sk, conn));
 	call->announced = true;
 	conn->tx_call = conn->tx_bytes + conn->tx_unsent;
 	conn->tx_call_len = hps_send_corks(sk, call) ? 0 : len;

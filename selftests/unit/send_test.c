@@ -172,7 +172,7 @@ static void hps_send_announce__ends(struct kunit *test)
 	struct sock *sk = fake_attach(test, fake);
 	struct hps_conn *conn = &fake->conn;
 	struct msghdr msg = {};
-	struct hps_send_call call = { .msg = &msg };
+	struct hps_send_call call = { .msg = &msg, .timeo = HZ };
 
 	spin_lock_bh(&conn->lock);
 	/* Of no call */
@@ -206,6 +206,13 @@ static void hps_send_announce__ends(struct kunit *test)
 	msg.msg_flags = MSG_MORE;
 	hps_send_announce(sk, conn, &call, 300);
 	KUNIT_EXPECT_FALSE(test, hps_conn_tx_follows(conn, 300));
+	/* It may not block, and there is not room for all of it. */
+	msg.msg_flags = 0;
+	call.timeo = 0;
+	hps_send_announce(sk, conn, &call, 2 * sk->sk_sndbuf);
+	KUNIT_EXPECT_EQ(test, conn->tx_call_len, sk->sk_sndbuf);
+	hps_send_announce(sk, conn, &call, 300);
+	KUNIT_EXPECT_EQ(test, conn->tx_call_len, 300);
 	conn->tx_bytes = 0;
 	conn->tx_unsent = 0;
 	spin_unlock_bh(&conn->lock);
