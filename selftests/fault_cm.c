@@ -8,8 +8,6 @@
 /* enum rdma_cm_state is the core's own: an id that asks for a route */
 #define RDMA_CM_ROUTE_QUERY "3"
 
-#define COUNT "/sys/module/hpsock_delay/parameters/count"
-
 /* Between a request's listener is found and its lock is taken, if it is switched on */
 #define REQUEST_SYMBOL "trace_event_raw_event_cm_req_handler"
 #define REQUEST_EVENT "/sys/kernel/debug/tracing/events/rdma_cma/cm_req_handler/enable"
@@ -27,27 +25,11 @@ FIXTURE_VARIANT(cm) {
 FIXTURE_VARIANT_ADD(cm, hpsock) { AF_INET };
 FIXTURE_VARIANT_ADD(cm, hpsock6) { AF_INET6 };
 
-/* How often each of two functions was delayed. */
-static void delayed(int count[2])
-{
-	FILE *f = fopen(COUNT, "r");
-
-	count[0] = -1;
-	count[1] = -1;
-	if (!f)
-		return;
-	if (fscanf(f, "%d,%d", &count[0], &count[1]) < 2)
-		count[1] = -1;
-	fclose(f);
-}
-
 FIXTURE_SETUP(cm)
 {
 	hps_init(&self->t, true, variant->af);
-	if (access("/sys/class/net/v1", F_OK) || !getenv("HPSOCK_DELAY_KO"))
-		SKIP(return, "not in a guest of vm/run");
-	if (access("/sys/kernel/debug/kprobes", F_OK))
-		SKIP(return, "no kprobes in this kernel");
+	if (hps_cannot_delay())
+		SKIP(return, "%s", hps_cannot_delay());
 	ASSERT_EQ(0, hps_add_device(0));
 }
 
@@ -75,14 +57,14 @@ TEST_F_TIMEOUT(cm, removed_while_routed, 300 * hps_slow())
 	l = hps_listen(&self->t, CONNECTS, &at);
 	ASSERT_OK(l);
 	while (hits < runs && hps_now() < end) {
-		delayed(before);
+		hps_delayed(before);
 		ASSERT_LE(0, before[1]);
 		for (i = 0; i < CONNECTS; i++) {
 			c[i] = hps_dial_nb(&self->t, at);
 			ASSERT_OK(c[i]);
 		}
 		do
-			delayed(now);
+			hps_delayed(now);
 		while (now[0] == before[0] && hps_now() < end);
 		ASSERT_EQ(0, hps_remove_device(0));
 		for (i = 0; i < CONNECTS; i++) {
@@ -90,7 +72,7 @@ TEST_F_TIMEOUT(cm, removed_while_routed, 300 * hps_slow())
 			EXPECT_NE(0, hps_error(c[i]));
 			close(c[i]);
 		}
-		delayed(now);
+		hps_delayed(now);
 		hits += now[1] > before[1];
 		ASSERT_EQ(0, hps_add_device(0));
 		ASSERT_TRUE(hps_works_again(&self->t));
@@ -120,7 +102,7 @@ TEST_F_TIMEOUT(cm, removed_while_proven, 300 * hps_slow())
 		if (!pid)
 			_exit(hps_connect(c, at) ? errno : 0);
 		do
-			delayed(now);
+			hps_delayed(now);
 		while (!now[0] && hps_now() < end);
 		ASSERT_EQ(0, hps_remove_device(0));
 		err = hps_reap(pid);
@@ -153,17 +135,17 @@ TEST_F_TIMEOUT(cm, unlistened_while_requested, 300 * hps_slow())
 	while (hits < runs && hps_now() < end) {
 		l = hps_listen(&self->t, CONNECTS, &at);
 		ASSERT_OK(l);
-		delayed(before);
+		hps_delayed(before);
 		ASSERT_LE(0, before[0]);
 		for (i = 0; i < CONNECTS; i++) {
 			c[i] = hps_dial_nb(&self->t, at);
 			ASSERT_OK(c[i]);
 		}
 		do
-			delayed(now);
+			hps_delayed(now);
 		while (now[0] == before[0] && hps_now() < end);
 		close(l);
-		delayed(now);
+		hps_delayed(now);
 		hits += now[0] > before[0];
 		for (i = 0; i < CONNECTS; i++) {
 			EXPECT_TRUE(hps_wait(c[i], POLLHUP) & POLLHUP);
@@ -199,12 +181,12 @@ TEST_F_TIMEOUT(cm, closed_while_requested, 300 * hps_slow())
 		l = hps_bound(&self->t, 0, at);
 		ASSERT_OK(l);
 		ASSERT_OK(listen(l, 1));
-		delayed(before);
+		hps_delayed(before);
 		ASSERT_LE(0, before[0]);
 		c = hps_dial_nb(&self->t, at);
 		ASSERT_OK(c);
 		do
-			delayed(now);
+			hps_delayed(now);
 		while (now[0] == before[0] && hps_now() < end);
 		close(l);
 		other = hps_bound(&self->t, 0, at);
@@ -234,12 +216,12 @@ TEST_F_TIMEOUT(cm, closed_while_established, 300 * hps_slow())
 	while (hits < runs && hps_now() < end) {
 		l = hps_listen(&self->t, 1, &at);
 		ASSERT_OK(l);
-		delayed(before);
+		hps_delayed(before);
 		ASSERT_LE(0, before[0]);
 		c = hps_dial_nb(&self->t, at);
 		ASSERT_OK(c);
 		do
-			delayed(now);
+			hps_delayed(now);
 		while (now[0] == before[0] && hps_now() < end);
 		/* It may have been delayed on this processor. */
 		hits += !hps_poll(l, POLLIN, 0);
@@ -265,12 +247,12 @@ TEST_F_TIMEOUT(cm, given_up_unaccepted, 300 * hps_slow())
 	ASSERT_OK(hps_listen(&self->t, CONNECTS, &at));
 	ASSERT_EQ(0, hps_run("insmod $HPSOCK_DELAY_KO symbol=kernel_accept us=50000"));
 	for (i = 0; i < runs; i++) {
-		delayed(before);
+		hps_delayed(before);
 		ASSERT_LE(0, before[0]);
 		c = hps_dial_nb(&self->t, at);
 		ASSERT_OK(c);
 		do
-			delayed(now);
+			hps_delayed(now);
 		while (now[0] == before[0] && hps_now() < end);
 		EXPECT_LT(before[0], now[0]);
 		close(c);

@@ -1228,6 +1228,28 @@ int hps_remove_device(int end)
 	return hps_run("rdma link delete %s%d", hps_dev(), end);
 }
 
+/* Why selftests/delay cannot widen the window of a race here, or NULL. */
+const char *hps_cannot_delay(void)
+{
+	if (access("/sys/class/net/v1", F_OK) || !getenv("HPSOCK_DELAY_KO"))
+		return "not in a guest of vm/run";
+	return access("/sys/kernel/debug/kprobes", F_OK) ? "no kprobes in this kernel" : NULL;
+}
+
+/* How often each of two functions was delayed. */
+void hps_delayed(int count[2])
+{
+	FILE *f = fopen("/sys/module/hpsock_delay/parameters/count", "r");
+
+	count[0] = -1;
+	count[1] = -1;
+	if (!f)
+		return;
+	if (fscanf(f, "%d,%d", &count[0], &count[1]) < 2)
+		count[1] = -1;
+	fclose(f);
+}
+
 /* As if the peer were far away. Each network device gets it, or none. */
 bool hps_delay_packets(void)
 {

@@ -165,6 +165,8 @@ int hps_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *hps_dev(void);
 int hps_remove_device(int end);
 int hps_add_device(int end);
+const char *hps_cannot_delay(void);
+void hps_delayed(int count[2]);
 bool hps_delay_packets(void);
 void hps_delay_no_packets(void);
 bool hps_works_again(const struct hps *t);
