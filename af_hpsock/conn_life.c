@@ -376,12 +376,14 @@ void hps_conn_report(struct hps_conn *conn)
 
 	lockdep_assert_held(&conn->lock);
 	WRITE_ONCE(conn->reported, true);
-	/* Pairs with sock_error() before hps_record_cut_off(). */
+	/* Pairs with sock_error() before hps_record_cut_off(), and with hps_poll(). */
 	smp_wmb();
 	if (conn->state == TCP_SYN_SENT)
 		hps_stat_inc(conn->hn, HPS_STAT_CONNECT_FAILED);
 	if (conn->err && !conn->told)
 		WRITE_ONCE(sk->sk_err, conn->err);
+	/* Pairs with hps_poll_look(). */
+	smp_wmb();
 	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
 	hps_conn_set_state(conn, ~0, TCP_CLOSE);
 	sk->sk_state_change(sk);

@@ -39,13 +39,20 @@ bool hps_readable(struct sock *sk, struct hps_conn *conn)
 			 (READ_ONCE(conn->rx_remote) && avail >= hps_sock_rcv_limit(sk)));
 }
 
-/* Room for a send, and nobody whose turn is before it? */
+/*
+ * Room for a send, and nobody whose turn is before it? Of a connection that is shut there is
+ * room because nothing more will be sent: that is told together with the end, hps_conn_report().
+ */
 static bool hps_writable(struct sock *sk, const struct hps_conn *conn)
 {
-	return __sk_stream_is_writeable(sk, 1) && !READ_ONCE(conn->tx_turn);
+	if (!__sk_stream_is_writeable(sk, 1) || READ_ONCE(conn->tx_turn))
+		return false;
+	/* Pairs with hps_sock_reap(). */
+	smp_rmb();
+	return !READ_ONCE(conn->shut);
 }
 
-static __poll_t hps_poll_conn(struct sock *sk, struct hps_conn *conn)
+static __poll_t hps_poll_conn(struct sock *sk, struct hps_conn *conn, u8 shutdown)
 {
 	__poll_t mask = 0;
 
@@ -53,7 +60,7 @@ static __poll_t hps_poll_conn(struct sock *sk, struct hps_conn *conn)
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (READ_ONCE(conn->rx_urgent) == HPS_URGENT_HERE)
 		mask |= EPOLLPRI;
-	if (READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN)
+	if (shutdown & SEND_SHUTDOWN)
 		return mask | EPOLLOUT | EPOLLWRNORM;
 	/* As tcp_poll(): with TCP_NOTSENT_LOWAT, at half of it. */
 	if (!hps_writable(sk, conn)) {
@@ -72,6 +79,28 @@ static __poll_t hps_poll_conn(struct sock *sk, struct hps_conn *conn)
 	return mask | EPOLLOUT | EPOLLWRNORM;
 }
 
+/* A look at a socket that does not listen, under RCU; what it sees may be changing. */
+static __poll_t hps_poll_look(struct sock *sk, struct hps_conn *conn)
+{
+	/* Pairs with hps_sock_set_state(). */
+	u8 state = smp_load_acquire(&sk->sk_state);
+	u8 shutdown = READ_ONCE(sk->sk_shutdown);
+	__poll_t mask = 0;
+
+	if (shutdown == SHUTDOWN_MASK || state == TCP_CLOSE)
+		mask |= EPOLLHUP;
+	if (shutdown & RCV_SHUTDOWN)
+		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
+	if (state != TCP_SYN_SENT)
+		mask |= conn ? hps_poll_conn(sk, conn, shutdown) : EPOLLOUT | EPOLLWRNORM;
+	/* Pairs with the store of sk_err before that of sk_shutdown, and the wake-up. */
+	smp_rmb();
+	if (READ_ONCE(sk->sk_err) ||
+	    !skb_queue_empty_lockless(&sk->sk_error_queue))
+		mask |= EPOLLERR;
+	return mask;
+}
+
 /**
  * hps_poll - proto_ops.poll
  * @file: the socket's file
@@ -85,34 +114,25 @@ __poll_t hps_poll(struct file *file, struct socket *sock, poll_table *wait)
 {
 	struct sock *sk = sock->sk;
 	struct hps_conn *conn;
-	__poll_t mask = 0;
-	u8 state, shutdown;
+	__poll_t mask;
 
 	sock_poll_wait(file, sock, wait);
 
 	/* Pairs with hps_sock_set_state(). */
-	state = smp_load_acquire(&sk->sk_state);
-	if (state == TCP_LISTEN)
+	if (smp_load_acquire(&sk->sk_state) == TCP_LISTEN)
 		return hps_queue_has_ready(sk) ? EPOLLIN | EPOLLRDNORM : 0;
 
-	shutdown = READ_ONCE(sk->sk_shutdown);
-	if (shutdown == SHUTDOWN_MASK || state == TCP_CLOSE)
-		mask |= EPOLLHUP;
-	if (shutdown & RCV_SHUTDOWN)
-		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
-	if (state != TCP_SYN_SENT) {
-		rcu_read_lock();
-		conn = rcu_dereference(hps_sk(sk)->conn);
-		if (conn)
-			mask |= hps_poll_conn(sk, conn);
-		else
-			mask |= EPOLLOUT | EPOLLWRNORM;
-		rcu_read_unlock();
-	}
-	/* Pairs with the store of sk_err before the wake-up. */
+	rcu_read_lock();
+	conn = rcu_dereference(hps_sk(sk)->conn);
+	mask = hps_poll_look(sk, conn);
+	/* Pairs with hps_conn_report(). */
 	smp_rmb();
-	if (READ_ONCE(sk->sk_err) ||
-	    !skb_queue_empty_lockless(&sk->sk_error_queue))
-		mask |= EPOLLERR;
+	if (unlikely(conn && !(mask & EPOLLHUP) && READ_ONCE(conn->reported))) {
+		/* The end was told meanwhile, and no part of it is seen alone. */
+		spin_lock_bh(&conn->lock);
+		spin_unlock_bh(&conn->lock);
+		mask = hps_poll_look(sk, conn);
+	}
+	rcu_read_unlock();
 	return mask;
 }
