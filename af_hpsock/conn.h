@@ -25,6 +25,13 @@ enum hps_urgent {
 	HPS_URGENT_READ,	/* it was, apart from the stream */
 };
 
+/* Does somebody fetch what the receive queue has at the peer? HPS_FETCH_IDLE is 0. */
+enum hps_fetching {
+	HPS_FETCH_IDLE,
+	HPS_FETCH_BUSY,
+	HPS_FETCH_WANTED,	/* and a reader waits for that to end */
+};
+
 /**
  * struct hps_conn - a connection, with or without a socket
  * @lock: guards everything here but what is said to be constant
@@ -68,7 +75,7 @@ enum hps_urgent {
  * @rx_cancel: offers that the peer takes back: the last so many of these, or all, if
  *	fewer are left unread
  * @fetching: somebody reads at the peer what @rxq has, without the socket's lock, and no
- *	other may take anything from there. Written under that lock
+ *	other may take anything from there: enum hps_fetching. Written under that lock
  * @fetched: what the work of fetch.c has read, and whoever has the socket's lock next is to
  *	put in @rxq, which ends @fetching; or NULL. Charged, and empty if that failed
  * @rx_framing: where in a record the next byte is that comes in
@@ -205,7 +212,7 @@ struct hps_conn {
 	u16 invite_pause;
 	u16 invite_skip;
 	bool invites;
-	bool fetching;
+	u8 fetching;
 	bool rx_parted;
 	bool rx_faulted;
 	bool rx_lost;

@@ -38,16 +38,19 @@ static u32 hps_fetch_mem(u32 size)
 	return size + sizeof(struct hps_buf);
 }
 
-/* May who has the socket's lock come to the queue? A snapshot for who has not. */
-static bool hps_fetch_free(const struct hps_conn *conn)
+/*
+ * Is that over which a reader waits for? Also if something else is being fetched by now: then
+ * it has to say again that it waits. A snapshot for who has not the socket's lock.
+ */
+static bool hps_fetch_over(const struct hps_conn *conn)
 {
-	return !READ_ONCE(conn->fetching) || READ_ONCE(conn->fetched);
+	return READ_ONCE(conn->fetching) != HPS_FETCH_WANTED || READ_ONCE(conn->fetched);
 }
 
 /* The socket is locked, as it was when this began. */
 static void hps_fetch_end(struct hps_conn *conn)
 {
-	WRITE_ONCE(conn->fetching, false);
+	WRITE_ONCE(conn->fetching, HPS_FETCH_IDLE);
 	hps_wake(&conn->fetching);
 }
 
@@ -55,7 +58,7 @@ static void hps_fetch_end(struct hps_conn *conn)
 static int hps_fetch_unlock(struct sock *sk, struct hps_conn *conn,
 			    struct hps_buf *buf, struct hps_pages *sink)
 {
-	WRITE_ONCE(conn->fetching, true);
+	WRITE_ONCE(conn->fetching, HPS_FETCH_BUSY);
 	release_sock(sk);
 	return conn->ops->read(conn, buf, sink);
 }
@@ -233,9 +236,10 @@ void hps_fetch_turn(struct sock *sk)
 	struct hps_conn *conn = hps_sk_conn(sk);
 
 	while (conn && !hps_fetch_settle(conn)) {
+		WRITE_ONCE(conn->fetching, HPS_FETCH_WANTED);
 		hps_conn_get(conn);
 		release_sock(sk);
-		wait_var_event(&conn->fetching, hps_fetch_free(conn));
+		wait_var_event(&conn->fetching, hps_fetch_over(conn));
 		lock_sock(sk);
 		hps_conn_put(conn);
 		conn = hps_sk_conn(sk);
@@ -408,12 +412,17 @@ static struct hps_buf *hps_fetch_oldest(struct sock *sk, struct hps_conn *conn,
 static struct hps_buf *hps_fetch_look(struct sock *sk, struct hps_conn *conn,
 				      long *wait)
 {
+	bool wanted = conn->fetching == HPS_FETCH_WANTED;
+
 	*wait = -1;
 	if (hps_sk_conn(sk) != conn)
 		return NULL;
-	/* Who reads may have to wait for the lock when he has, and this must not. */
+	/*
+	 * Who reads may have to wait for the lock when he has, and this must not. Nor does it
+	 * go on before who waits for the turn had it.
+	 */
 	*wait = HPS_FETCH_PATIENCE / 8;
-	if (!hps_fetch_settle(conn))
+	if (!hps_fetch_settle(conn) || wanted)
 		return NULL;
 	hps_fetch_cancelled(conn);
 	return hps_fetch_oldest(sk, conn, wait);

@@ -859,7 +859,7 @@ static int64_t read_slowly(const struct hps *t, int c, int s, int signal)
 {
 	enum { LEN = 4096, SENDS = 8, ALL = LEN * SENDS };
 	struct epoll_event edge = { .events = EPOLLIN | EPOLLET };
-	struct itimerval soon = { .it_value.tv_usec = 150000 };
+	struct itimerval soon = { .it_value.tv_usec = 150000 }, never = {};
 	int64_t end = hps_now() + 2 * hps_deadline(), n;
 	int epoll = epoll_create1(0);
 	static uint8_t out[ALL];
@@ -877,6 +877,7 @@ static int64_t read_slowly(const struct hps *t, int c, int s, int signal)
 		if (epoll_wait(epoll, &edge, 1, hps_deadline()) != 1)
 			return -1;
 		n = recv(s, in, ALL, signal ? 0 : MSG_DONTWAIT);
+		setitimer(ITIMER_REAL, &never, NULL);
 		if (n <= 0 || hps_check(in, n, 0, 1) != (size_t)n ||
 		    (n < ALL && epoll_wait(epoll, &edge, 1, hps_deadline()) != 1) ||
 		    hps_pull_at(s, n, ALL - n, ALL, 1) != ALL - n)
@@ -905,6 +906,39 @@ TEST_F_TIMEOUT(lend, slow_offers, 300 * hps_slow())
 	EXPECT_LT(0, read_slowly(&self->t, self->c, self->s, 0));
 	hps_catch(SIGALRM, 0);
 	EXPECT_LT(0, read_slowly(&self->t, self->c, self->s, SIGALRM));
+	hps_delay_no_packets();
+}
+
+/*
+ * Nor do they if they are being fetched without a reader, one after the other: it is let in
+ * between two of them. Returns how many bytes were left to fetch then.
+ */
+static int64_t read_between(const struct hps *t, int c, int s)
+{
+	enum { LEN = 4096, SENDS = 20, ALL = LEN * SENDS };
+	long before = hps_stat("rx_fetched"), left;
+	static uint8_t out[ALL];
+	int n;
+
+	hps_fill(out, ALL, 0, 1);
+	for (n = 0; n < SENDS; n++)
+		if (!send_all(c, out + n * LEN, LEN, promised(t)))
+			return -1;
+	if (!hps_until_stat("rx_fetched", before + LEN) || recv(s, in, 1, MSG_DONTWAIT) != 1)
+		return -1;
+	left = before + ALL - hps_stat("rx_fetched");
+	return hps_pull_at(s, 1, ALL - 1, ALL, 1) == ALL - 1 ? left : -1;
+}
+
+TEST_F_TIMEOUT(lend, slow_offers_unread, 300 * hps_slow())
+{
+	if (!self->t.rdma)
+		SKIP(return, "TCP has what it says is there");
+	if (!offers_slowly(&self->t, self->c)) {
+		hps_delay_no_packets();
+		SKIP(return, "this kernel has no netem");
+	}
+	EXPECT_LT(0, read_between(&self->t, self->c, self->s));
 	hps_delay_no_packets();
 }
 
