@@ -725,7 +725,7 @@ static int hps_send_locked(struct sock *sk, struct hps_send_call *call)
 			call->turn = true;
 		}
 		/* What is held back goes now, also where nothing follows it. */
-		if (!call->timeo)
+		if (!call->timeo || signal_pending(current))
 			hps_send_short(conn, call);
 		err = hps_send_wait(sk, conn, full, &call->timeo);
 		if (err)
