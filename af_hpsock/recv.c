@@ -36,10 +36,11 @@
 #define HPS_RECV_WHOLE	(30 * HZ)
 
 /*
- * And how long it waits for what was sent together with what it has; for how many that would
- * it does not, after that was in vain.
+ * And how long it waits for what was sent together with what it has: more than the two ticks
+ * that the end of it may wait for a completion. After that was in vain, so many that would do
+ * not.
  */
-#define HPS_RECV_REST	max(HZ / 50, 2)
+#define HPS_RECV_REST	max(HZ / 50, 4)
 #define HPS_RECV_VAIN	32
 
 /*
