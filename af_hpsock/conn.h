@@ -62,8 +62,8 @@ enum hps_fetching {
  * @sk: the socket, referenced, from attach to detach
  * @listener: passive, until accepted: the listening socket, referenced
  * @accept_node: in a queue of @listener, under its lock
- * @rcu: once the last reference is gone: poll() looks at a connection without a lock, but
- *	not at queues
+ * @rcu: once the last reference is gone: poll() looks at a connection without one, but not
+ *	at queues, and may take @lock
  * @local: our end; constant once established
  * @peer: the other end; constant once established
  * @rxq: received data in order

@@ -82,6 +82,8 @@ static void hps_connect_report(struct sock *sk, int err)
 {
 	hps_stat_inc(hps_net(sock_net(sk)), HPS_STAT_CONNECT_FAILED);
 	WRITE_ONCE(sk->sk_err, -err);
+	/* Pairs with hps_poll_look(). */
+	smp_wmb();
 	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
 	hps_port_close(sk);
 	sk->sk_state_change(sk);

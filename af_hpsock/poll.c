@@ -47,7 +47,7 @@ static bool hps_writable(struct sock *sk, const struct hps_conn *conn)
 {
 	if (!__sk_stream_is_writeable(sk, 1) || READ_ONCE(conn->tx_turn))
 		return false;
-	/* Pairs with hps_sock_reap(). */
+	/* Pairs with the xchg of hps_sock_reap(), which took what was counted when it was. */
 	smp_rmb();
 	return !READ_ONCE(conn->shut);
 }
@@ -80,23 +80,29 @@ static __poll_t hps_poll_conn(struct sock *sk, struct hps_conn *conn, u8 shutdow
 }
 
 /* A look at a socket that does not listen, under RCU; what it sees may be changing. */
-static __poll_t hps_poll_look(struct sock *sk, struct hps_conn *conn)
+static __poll_t hps_poll_look(struct sock *sk)
 {
 	/* Pairs with hps_sock_set_state(). */
 	u8 state = smp_load_acquire(&sk->sk_state);
 	u8 shutdown = READ_ONCE(sk->sk_shutdown);
+	struct hps_conn *conn = rcu_dereference(hps_sk(sk)->conn);
 	__poll_t mask = 0;
+	bool opening;
+	int err;
+
+	/* Pairs with the store of sk_err before that of sk_shutdown, and the wake-up. */
+	smp_rmb();
+	err = READ_ONCE(sk->sk_err);
+	/* Until both are there nothing is told: a program may have shut it down before. */
+	opening = state == TCP_SYN_SENT && !(err && shutdown == SHUTDOWN_MASK);
 
 	if (shutdown == SHUTDOWN_MASK || state == TCP_CLOSE)
 		mask |= EPOLLHUP;
 	if (shutdown & RCV_SHUTDOWN)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
-	if (state != TCP_SYN_SENT)
+	if (!opening)
 		mask |= conn ? hps_poll_conn(sk, conn, shutdown) : EPOLLOUT | EPOLLWRNORM;
-	/* Pairs with the store of sk_err before that of sk_shutdown, and the wake-up. */
-	smp_rmb();
-	if (READ_ONCE(sk->sk_err) ||
-	    !skb_queue_empty_lockless(&sk->sk_error_queue))
+	if ((err && !opening) || !skb_queue_empty_lockless(&sk->sk_error_queue))
 		mask |= EPOLLERR;
 	return mask;
 }
@@ -123,15 +129,15 @@ __poll_t hps_poll(struct file *file, struct socket *sock, poll_table *wait)
 		return hps_queue_has_ready(sk) ? EPOLLIN | EPOLLRDNORM : 0;
 
 	rcu_read_lock();
-	conn = rcu_dereference(hps_sk(sk)->conn);
-	mask = hps_poll_look(sk, conn);
+	mask = hps_poll_look(sk);
 	/* Pairs with hps_conn_report(). */
 	smp_rmb();
+	conn = rcu_dereference(hps_sk(sk)->conn);
 	if (unlikely(conn && !(mask & EPOLLHUP) && READ_ONCE(conn->reported))) {
 		/* The end was told meanwhile, and no part of it is seen alone. */
 		spin_lock_bh(&conn->lock);
 		spin_unlock_bh(&conn->lock);
-		mask = hps_poll_look(sk, conn);
+		mask = hps_poll_look(sk);
 	}
 	rcu_read_unlock();
 	return mask;
