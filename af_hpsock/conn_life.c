@@ -477,7 +477,7 @@ void hps_conn_end(struct hps_conn *conn)
 
 	spin_lock_bh(&conn->lock);
 	WARN_ON_ONCE(conn->ended);	/* I2 */
-	conn->shut = true;
+	WRITE_ONCE(conn->shut, true);
 	conn->ended = true;
 	hps_orphan_count(conn);
 	WRITE_ONCE(conn->tx_hold, false);

@@ -25,14 +25,26 @@
 #include "proto.h"
 #include "sock.h"
 
+/* Of a connection that is shut, hps_conn_report() will wake everybody, and for more than room. */
+static bool hps_write_space_moot(struct sock *sk)
+{
+	struct hps_conn *conn = rcu_dereference(hps_sk(sk)->conn);
+
+	return conn && READ_ONCE(conn->shut);
+}
+
 static void hps_write_space(struct sock *sk)
 {
 	struct socket_wq *wq;
 
 	if (!sk_stream_is_writeable(sk) || !sk->sk_socket)
 		return;
-	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	rcu_read_lock();
+	if (unlikely(hps_write_space_moot(sk))) {
+		rcu_read_unlock();
+		return;
+	}
+	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	wq = rcu_dereference(sk->sk_wq);
 	if (skwq_has_sleeper(wq))
 		wake_up_interruptible_poll(&wq->wait, EPOLLOUT | EPOLLWRNORM |
@@ -282,7 +294,10 @@ void hps_sock_reap(struct sock *sk)
 	if (!bytes)
 		return;
 	sk_wmem_queued_add(sk, -bytes);
-	/* Pairs with hps_poll_conn() and hps_send_wait(): one sees the other. */
+	/*
+	 * Pairs with hps_poll_conn() and hps_send_wait(): one sees the other. Whoever sees the
+	 * room that was made by the end sees hps_conn.shut, too, by the xchg above.
+	 */
 	smp_mb();
 	if (sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags))
 		sk->sk_write_space(sk);

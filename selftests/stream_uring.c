@@ -464,6 +464,20 @@ TEST_F(uring, poll)
 	EXPECT_EQ(POLLERR | POLLHUP, result(&self->r, 3) & ~POLLRDHUP);
 }
 
+/* Room that there is because nothing more will be sent is not told alone. */
+TEST_F(uring, poll_room_by_reset)
+{
+	struct io_uring_sqe *sqe;
+
+	ASSERT_LT(0, hps_stuff(self->c, 0, 1));
+	sqe = request(&self->r);
+	io_uring_prep_poll_add(sqe, self->c, POLLOUT);
+	sqe->user_data = 1;
+	EXPECT_TRUE(waits(&self->r, 1));
+	ASSERT_OK(hps_reset(self->s));
+	EXPECT_EQ(POLLERR, result(&self->r, 1) & ~(POLLOUT | POLLHUP | POLLRDHUP));
+}
+
 TEST_F(uring, poll_multishot)
 {
 	struct io_uring_sqe *sqe = request(&self->r);
