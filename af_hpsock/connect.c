@@ -119,7 +119,9 @@ static void hps_connect_work(struct work_struct *work)
 		err = hps_net_enabled(sock_net(sk)) ? hps_connect_attempt(sk) : -ENETUNREACH;
 		if (err) {
 			hps_connect_forget(sk);
-			hps_connect_report(sk, err);
+			/* The connection may have come to its end first, and said so. */
+			if (sk->sk_state != TCP_CLOSE)
+				hps_connect_report(sk, err);
 		}
 	}
 	release_sock(sk);
