@@ -152,7 +152,7 @@ static void fuse_unmount(struct _test_data_program *self)
 /* @to fetches all that @from lends, though nobody reads. */
 static int lending_pair(const struct hps *t, int *from, int *to)
 {
-	return hps_pair(t, from, to) || hps_zerocopy(t, *from) ||
+	return hps_pair_lending(t, from, to) || hps_zerocopy(t, *from) ||
 	       hps_set(*to, SOL_SOCKET, SO_RCVBUFFORCE, LENT) ? -1 : 0;
 }
 
