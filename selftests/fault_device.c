@@ -613,7 +613,7 @@ TEST_F_TIMEOUT(fault, wire_cut_before_reading, 300 * hps_slow())
 	for (i = 0; i < TRIES && n; i++) {
 		struct hps_call call = { .fn = hps_poll_call };
 
-		ASSERT_OK(hps_pair(&self->t, &c, &call.fd));
+		ASSERT_OK(hps_pair_lending(&self->t, &c, &call.fd));
 		ASSERT_OK(hps_zerocopy(&self->t, c));
 		ASSERT_OK(hps_set(call.fd, IPPROTO_TCP, TCP_KEEPIDLE, 1));
 		ASSERT_OK(hps_set(call.fd, SOL_SOCKET, SO_KEEPALIVE, 1));
@@ -668,7 +668,7 @@ static bool lost_while_read(struct __test_metadata *_metadata, const struct hps 
 			.fn = read_all_call, .buf = hps_memory(ALL), .len = ALL, .arg = flags,
 		};
 
-		ASSERT_OK(hps_pair(t, &c, &call.fd));
+		ASSERT_OK(hps_pair_lending(t, &c, &call.fd));
 		ASSERT_OK(hps_zerocopy(t, c));
 		ASSERT_OK(hps_set(call.fd, IPPROTO_TCP, TCP_KEEPIDLE, 1));
 		ASSERT_OK(hps_set(call.fd, SOL_SOCKET, SO_KEEPALIVE, 1));
@@ -716,7 +716,7 @@ TEST_F_TIMEOUT(fault, wire_cut_unread, 300 * hps_slow())
 	char *mem = hps_memory(LEN);
 	int s, i, unsent = 1;
 
-	ASSERT_OK(hps_pair(&self->t, &call.fd, &s));
+	ASSERT_OK(hps_pair_lending(&self->t, &call.fd, &s));
 	ASSERT_OK(hps_set(s, SOL_SOCKET, SO_RCVBUF, 65536));
 	ASSERT_OK(hps_zerocopy(&self->t, call.fd));
 	for (i = 0; i < OFFERS; i++)
@@ -934,7 +934,7 @@ TEST_F_TIMEOUT(fault, device_removed_while_reading, 150 * hps_slow())
 	uint8_t *out = hps_memory(LEN);
 	int c, s, there;
 
-	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	ASSERT_OK(hps_pair_lending(&self->t, &c, &s));
 	pull.fd = s;
 	/* No more than that is fetched without a reader. */
 	ASSERT_OK(hps_set(s, SOL_SOCKET, SO_RCVBUF, 4096));
@@ -985,7 +985,7 @@ TEST_F_TIMEOUT(fault, device_removed_while_shown, 300 * hps_slow())
 	for (i = 0; i < 4; i++) {
 		stops = i % 2;
 		ASSERT_TRUE(hps_set_zcopy_sync(i / 2 ? "cas" : "msg"));
-		ASSERT_OK(hps_pair(&self->t, &c, &s));
+		ASSERT_OK(hps_pair_lending(&self->t, &c, &s));
 		ASSERT_OK(hps_set(s, SOL_HPSOCK, HPSOCK_ZCOPY_SINK, 1));
 		ASSERT_OK(hps_zerocopy(&self->t, c));
 		ASSERT_TRUE(shows(c, s, &pull, out, LEN));
@@ -1019,7 +1019,7 @@ TEST_F_TIMEOUT(fault, device_removed_while_asking, 300 * hps_slow())
 	hps_fill(out, LEN, 0, 1);
 	for (end = 0; end < 2; end++) {
 		ASSERT_TRUE(hps_set_zcopy_sync("cas"));
-		ASSERT_OK(hps_pair(&self->t, &c, &s));
+		ASSERT_OK(hps_pair_lending(&self->t, &c, &s));
 		ASSERT_OK(hps_set(s, SOL_HPSOCK, HPSOCK_ZCOPY_SINK, 1));
 		ASSERT_OK(hps_zerocopy(&self->t, c));
 		ASSERT_TRUE(shows(c, s, &pull, out, LEN));
