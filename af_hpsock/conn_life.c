@@ -434,7 +434,8 @@ static int hps_conn_final_error(const struct hps_conn *conn)
  * hps_conn_why - tell a writer why the connection ends, before the teardown is done
  * @conn: not locked, shut
  *
- * Then the program knows, and it is not reported any more.
+ * Then the program knows, and it is not reported any more; or it was by now, and the caller's
+ * sk_stream_error() takes it.
  *
  * Context: any.
  * Return: negative errno.
@@ -444,7 +445,7 @@ int hps_conn_why(struct hps_conn *conn)
 	int err;
 
 	spin_lock_bh(&conn->lock);
-	err = conn->told ? 0 : hps_conn_final_error(conn);
+	err = conn->told || conn->reported ? 0 : hps_conn_final_error(conn);
 	conn->told = true;
 	spin_unlock_bh(&conn->lock);
 	return -(err ?: EPIPE);
