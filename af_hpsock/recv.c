@@ -37,10 +37,10 @@
 
 /*
  * And how long it waits for what was sent together with what it has: more than the two ticks
- * that the end of it may wait for a completion. After that was in vain, so many that would do
- * not.
+ * of the peer's clock, of 10 ms each at most, that the end of it may wait for a completion.
+ * After that was in vain, so many that would do not.
  */
-#define HPS_RECV_REST	max(HZ / 50, 4)
+#define HPS_RECV_REST	max(HZ / 25, 4)
 #define HPS_RECV_VAIN	32
 
 /*
