@@ -90,7 +90,7 @@ enum hps_fetching {
  * @invite_pause: how often a reader only waited the last time that it was shown in vain
  * @invite_skip: how often it still will
  * @invites: it is worth it; these three are the readers'
- * @rx_follows: the peer's call had more to send than what came last; set before DATA is
+ * @rx_follows: more follows at once what came last, as the peer says; set before DATA is
  *	queued, and cleared after
  * @rx_lost: the transport is gone, and what @rx_remote counts cannot be read any more
  * @rx_urgent: enum hps_urgent, see urgent.c

@@ -226,7 +226,8 @@ static bool hps_fetch_settle(struct hps_conn *conn)
  * @sk: the socket, locked
  *
  * A read of the peer's memory depends on no program and ends soon. So calls that must
- * not block wait here, too, instead of failing with EAGAIN.
+ * not block wait here, too, instead of failing with EAGAIN. The work lets them in after
+ * it; another reader that finds more at once goes on first, until it has what it wants.
  *
  * Context: process, may sleep, without the lock; @sk may have another connection
  * afterwards.
@@ -419,7 +420,7 @@ static struct hps_buf *hps_fetch_look(struct sock *sk, struct hps_conn *conn,
 		return NULL;
 	/*
 	 * Who reads may have to wait for the lock when he has, and this must not. Nor does it
-	 * go on before who waits for the turn had it.
+	 * go on at once where somebody waits for the turn.
 	 */
 	*wait = HPS_FETCH_PATIENCE / 8;
 	if (!hps_fetch_settle(conn) || wanted)
