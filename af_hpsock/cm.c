@@ -662,7 +662,7 @@ static struct hps_link *hps_cm_admit(struct rdma_cm_id *id,
 	if (!err) {
 		retries = READ_ONCE(conn->net->ipv4.sysctl_tcp_synack_retries);
 		hps_conn_limit_opening(conn, jiffies +
-				       hps_conn_open_time(retries));
+				       hps_conn_retry_time(retries));
 		return link;
 	}
 	*reason = err == -EAGAIN ? HPS_REJ_BUSY : HPS_REJ_REFUSED;

@@ -164,12 +164,12 @@ void hps_conn_disarm(struct hps_conn *conn, struct timer_list *timer)
 }
 
 /**
- * hps_conn_open_time - how long TCP would try to open a connection
- * @retries: tcp_syn_retries or tcp_synack_retries
+ * hps_conn_retry_time - how long TCP would try, a second for the first time
+ * @retries: how often it repeats, as tcp_syn_retries says
  *
  * Return: jiffies.
  */
-unsigned long hps_conn_open_time(u8 retries)
+unsigned long hps_conn_retry_time(u8 retries)
 {
 	const u8 doubled = ilog2(TCP_RTO_MAX / TCP_TIMEOUT_INIT);
 	unsigned long time = (2UL << min(retries, doubled)) - 1;

@@ -134,6 +134,7 @@ enum hps_fetching {
  * @tx_blocked: the transport takes no DATA, or is busy; it calls hps_stream_push() when it
  *	may, or is less so
  * @tx_combining: that is why: the last bytes wait for more, which may go with them
+ * @tx_late: the transport has completed nothing for too long, see probe.c
  * @tx_corked: as many of the last bytes to post are held back until they fill a message;
  *	those before them are not. It may be more than there are
  * @done_bytes: completed bytes the socket's accounts do not know of yet
@@ -152,6 +153,8 @@ enum hps_fetching {
  * @progress: jiffies when the peer last took data, or, if it has taken all since, when
  *	there was data for it again
  * @tx_last: jiffies when DATA was last posted
+ * @tx_moved: jiffies when the transport last completed something, or, if it has completed
+ *	all since, when something was posted again
  * @rx_last: jiffies when DATA was last received
  * @tx_msgs: data messages posted
  * @rx_msgs: data messages received
@@ -248,6 +251,7 @@ struct hps_conn {
 	bool tx_urgent;
 	bool tx_urgent_told;
 	bool tx_combining;
+	bool tx_late;
 	u32 tx_call_len;
 	u64 tx_urgent_at;
 	atomic_t holds;
@@ -264,6 +268,7 @@ struct hps_conn {
 	unsigned long watched;
 	unsigned long progress;
 	unsigned long tx_last;
+	unsigned long tx_moved;
 	unsigned long rx_last;
 	u64 tx_msgs;
 	u64 rx_msgs;
@@ -336,7 +341,7 @@ void hps_conn_wake(struct hps_conn *conn);
 void hps_conn_arm(struct hps_conn *conn, struct timer_list *timer,
 		  unsigned long delay);
 void hps_conn_disarm(struct hps_conn *conn, struct timer_list *timer);
-unsigned long hps_conn_open_time(u8 retries);
+unsigned long hps_conn_retry_time(u8 retries);
 void hps_conn_limit_opening(struct hps_conn *conn, unsigned long end);
 u32 hps_conn_mtu(const struct hps_conn *conn);
 

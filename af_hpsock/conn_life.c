@@ -354,7 +354,7 @@ void hps_conn_established(struct hps_conn *conn)
 		conn->deferred = defer;
 		if (defer)
 			hps_conn_arm(conn, &conn->opening_timer,
-				     hps_conn_open_time(defer - 1));
+				     hps_conn_retry_time(defer - 1));
 		else
 			hps_queue_ready(conn);
 	} else if (conn->resetting) {

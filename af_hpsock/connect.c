@@ -196,7 +196,7 @@ static unsigned long hps_connect_time(const struct sock *sk)
 	const struct hps_sock *hsk = hps_sk(sk);
 	unsigned long time;
 
-	time = hps_conn_open_time(hsk->syncnt ?:
+	time = hps_conn_retry_time(hsk->syncnt ?:
 		READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_syn_retries));
 	return hsk->user_timeout ?
 	       min(time, msecs_to_jiffies(hsk->user_timeout)) : time;

@@ -119,10 +119,12 @@ static void hps_msg_sent(struct ib_cq *cq, struct ib_wc *wc)
 	struct hps_slot *done;
 
 	spin_lock_bh(&conn->lock);
-	if (wc->status == IB_WC_SUCCESS)
+	if (wc->status == IB_WC_SUCCESS) {
 		conn->heard = jiffies;
-	else
+		conn->tx_moved = jiffies;
+	} else {
 		hps_msg_error(link, wc);
+	}
 	hps_msg_timed(link, slot);
 	do {
 		if (WARN_ON_ONCE(!link->sq_used))	/* I6 */

@@ -211,7 +211,7 @@ static int hps_tcp_set_defer_accept(struct sock *sk, const struct hps_opt *opt,
 
 	if (val > 0)
 		while (++tries < U8_MAX &&
-		       hps_conn_open_time(tries - 1) < (unsigned long)val * HZ)
+		       hps_conn_retry_time(tries - 1) < (unsigned long)val * HZ)
 			;
 	WRITE_ONCE(hps_sk(sk)->defer_accept, tries);
 	return 0;
@@ -222,7 +222,7 @@ static int hps_tcp_get_defer_accept(struct sock *sk, const struct hps_opt *opt,
 {
 	u8 tries = hps_sk(sk)->defer_accept;
 
-	return hps_opt_int(buf, tries ? hps_conn_open_time(tries - 1) / HZ : 0);
+	return hps_opt_int(buf, tries ? hps_conn_retry_time(tries - 1) / HZ : 0);
 }
 
 const struct hps_opt_ops hps_tcp_defer_accept = {

@@ -75,7 +75,8 @@ static int hps_post_try(struct hps_link *link, struct ib_send_wr *wr,
 	if (err)
 		return err;
 	link->sq_next = (link->sq_next + 1) % HPS_SQ_SIZE;
-	link->sq_used++;
+	if (!link->sq_used++)
+		link->conn.tx_moved = jiffies;
 	if (wr->send_flags & IB_SEND_SIGNALED) {
 		hps_post_time(link, wr, slot->index);
 		link->unsignaled = 0;

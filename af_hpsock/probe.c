@@ -13,6 +13,7 @@
  * count) and may give up first; TCP_KEEPINTVL times TCP_KEEPCNT, or
  * TCP_USER_TIMEOUT, bounds how long an answer is waited for. The latter also
  * bounds how long a peer that answers may take none of the data there is for it.
+ * Nor is it waited for ever for a device that forgets to repeat and to give up.
  */
 #include <net/tcp.h>
 
@@ -24,6 +25,12 @@
 
 /* Silence after which a peer that data waits for is probed. */
 #define HPS_PROBE_STALLED	(5 * HZ)
+
+/*
+ * A device that works gives up before. Soft-RoCE before 6.5 may do neither that nor repeat
+ * once a message could not be sent while others were under way: its link is down.
+ */
+#define HPS_PROBE_LOST		(60 * HZ)
 
 /**
  * hps_probe_idle - silence after which SO_KEEPALIVE probes
@@ -143,12 +150,32 @@ static long hps_probe_act(struct hps_conn *conn)
 	return wait;
 }
 
+/*
+ * Has the device forgotten what is under way, so that it reports neither its delivery nor an
+ * error? TCP would try for as long at most. The clock may have jumped, as that of a guest
+ * does: what has completed meanwhile is known when the timer runs again.
+ */
+static bool hps_probe_forgotten(struct hps_conn *conn)
+{
+	u8 retries = READ_ONCE(conn->net->ipv4.sysctl_tcp_retries2);
+	unsigned long limit = max(hps_conn_retry_time(retries), HPS_PROBE_LOST);
+	bool again = conn->tx_late;
+
+	conn->tx_late = !conn->shut && !conn->ops->tx_idle(conn) &&
+			jiffies - conn->tx_moved > limit;
+	return conn->tx_late && again;
+}
+
 static void hps_probe_timer(struct timer_list *t)
 {
 	struct hps_conn *conn = from_timer(conn, t, probe);
 	long wait;
 
 	spin_lock(&conn->lock);
+	if (hps_probe_forgotten(conn)) {
+		hps_stat_inc(conn->hn, HPS_STAT_TX_FORGOTTEN);
+		hps_conn_shut(conn, ETIMEDOUT);
+	}
 	wait = hps_probe_wait(conn);
 	if (!wait)
 		wait = hps_probe_act(conn);

@@ -69,6 +69,7 @@ static void hps_read_done(struct ib_cq *cq, struct ib_wc *wc)
 	spin_lock_bh(&link->conn.lock);
 	if (wc->status == IB_WC_SUCCESS) {
 		link->conn.heard = jiffies;
+		link->conn.tx_moved = jiffies;
 	} else {
 		read->failed = true;
 		hps_msg_error(link, wc);

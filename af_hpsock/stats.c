@@ -64,6 +64,7 @@ static const char * const hps_stat_names[] = {
 	[HPS_STAT_PEER_TIMEOUT] = "peer_timeout",
 	[HPS_STAT_DEVICE_REMOVED] = "device_removed",
 	[HPS_STAT_RETRY_EXCEEDED] = "retry_exceeded",
+	[HPS_STAT_TX_FORGOTTEN] = "tx_forgotten",
 	[HPS_STAT_RNR_EXCEEDED] = "rnr_exceeded",
 	[HPS_STAT_WC_ERROR] = "wc_error",
 	[HPS_STAT_VIOLATION_HELLO] = "violation_hello",

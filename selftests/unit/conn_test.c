@@ -5,13 +5,13 @@
 
 #include "fake.h"
 
-static void hps_conn_open_time__as_tcp(struct kunit *test)
+static void hps_conn_retry_time__as_tcp(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, hps_conn_open_time(0), 1 * HZ);
-	KUNIT_EXPECT_EQ(test, hps_conn_open_time(1), 3 * HZ);
-	KUNIT_EXPECT_EQ(test, hps_conn_open_time(6), 127 * HZ);
+	KUNIT_EXPECT_EQ(test, hps_conn_retry_time(0), 1 * HZ);
+	KUNIT_EXPECT_EQ(test, hps_conn_retry_time(1), 3 * HZ);
+	KUNIT_EXPECT_EQ(test, hps_conn_retry_time(6), 127 * HZ);
 	/* From there on it waits for 120 s each time. */
-	KUNIT_EXPECT_EQ(test, hps_conn_open_time(7), 247 * HZ);
+	KUNIT_EXPECT_EQ(test, hps_conn_retry_time(7), 247 * HZ);
 }
 
 static void hps_conn_limit_opening__only_then(struct kunit *test)
@@ -46,7 +46,7 @@ static void hps_conn_mtu__none(struct kunit *test)
 }
 
 static struct kunit_case conn_cases[] = {
-	KUNIT_CASE(hps_conn_open_time__as_tcp),
+	KUNIT_CASE(hps_conn_retry_time__as_tcp),
 	KUNIT_CASE(hps_conn_limit_opening__only_then),
 	KUNIT_CASE(hps_conn_sock__reference),
 	KUNIT_CASE(hps_conn_mtu__none),

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "unit.h"
+
+#include "af_hpsock/probe.c"
+
+#include "fake.h"
+
+/* With data that its peer has no room for. */
+static struct fake_conn *unsent(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+
+	fake->conn.tx_unsent = 1;
+	fake->conn.heard = jiffies;
+	return fake;
+}
+
+/* The timer's time is over. */
+static void expire(struct fake_conn *fake)
+{
+	/* Of the pending one the reference, otherwise another. */
+	if (!timer_delete(&fake->conn.probe))
+		hps_conn_get(&fake->conn);
+	local_bh_disable();
+	hps_probe_timer(&fake->conn.probe);
+	local_bh_enable();
+}
+
+static u64 forgotten(struct fake_conn *fake)
+{
+	return hps_stat_read(fake->conn.hn, HPS_STAT_TX_FORGOTTEN);
+}
+
+/* How long it is given, in jiffies, with tcp_retries2 as a kernel has it. */
+static unsigned long limit(void)
+{
+	return hps_conn_retry_time(READ_ONCE(init_net.ipv4.sysctl_tcp_retries2));
+}
+
+static void hps_probe_forgotten__ends(struct kunit *test)
+{
+	struct fake_conn *fake = unsent(test);
+	u64 before = forgotten(fake);
+
+	fake->busy = true;
+	fake->conn.tx_moved = jiffies - limit() - HZ;
+	expire(fake);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.probe));
+	/* What the peer sends says nothing of what it was sent. */
+	fake->conn.heard = jiffies;
+	expire(fake);
+	KUNIT_EXPECT_EQ(test, fake->shut, 1);
+	KUNIT_EXPECT_EQ(test, fake->conn.err, ETIMEDOUT);
+	KUNIT_EXPECT_FALSE(test, timer_pending(&fake->conn.probe));
+	KUNIT_EXPECT_EQ(test, forgotten(fake), before + 1);
+}
+
+static void hps_probe_forgotten__not_in_time(struct kunit *test)
+{
+	struct fake_conn *fake = unsent(test);
+	int i;
+
+	fake->busy = true;
+	fake->conn.tx_moved = jiffies - limit() / 2;
+	for (i = 0; i < 3; i++)
+		expire(fake);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+}
+
+/* A peer that takes nothing is asked after, for ever. */
+static void hps_probe_forgotten__nothing_under_way(struct kunit *test)
+{
+	struct fake_conn *fake = unsent(test);
+	int i;
+
+	fake->conn.tx_moved = jiffies - 2 * limit();
+	fake->conn.heard = fake->conn.tx_moved;
+	for (i = 0; i < 3; i++)
+		expire(fake);
+	KUNIT_EXPECT_EQ(test, fake->probes, 3);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+}
+
+/* The clock has jumped: what completed meanwhile comes after the timer. */
+static void hps_probe_forgotten__jump(struct kunit *test)
+{
+	struct fake_conn *fake = unsent(test);
+
+	fake->busy = true;
+	fake->conn.tx_moved = jiffies - 2 * limit();
+	expire(fake);
+	fake->conn.tx_moved = jiffies;
+	expire(fake);
+	/* And again, much later. */
+	fake->conn.tx_moved = jiffies - 2 * limit();
+	expire(fake);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+}
+
+static void hps_probe_forgotten__a_minute(struct kunit *test)
+{
+	u8 retries = READ_ONCE(init_net.ipv4.sysctl_tcp_retries2);
+	struct fake_conn *fake = unsent(test);
+	int i;
+
+	WRITE_ONCE(init_net.ipv4.sysctl_tcp_retries2, 1);
+	fake->busy = true;
+	fake->conn.tx_moved = jiffies - HPS_PROBE_LOST + 10 * HZ;
+	for (i = 0; i < 2; i++)
+		expire(fake);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	fake->conn.tx_moved = jiffies - HPS_PROBE_LOST - HZ;
+	for (i = 0; i < 2; i++)
+		expire(fake);
+	KUNIT_EXPECT_EQ(test, fake->shut, 1);
+	WRITE_ONCE(init_net.ipv4.sysctl_tcp_retries2, retries);
+}
+
+static struct kunit_case probe_cases[] = {
+	KUNIT_CASE(hps_probe_forgotten__ends),
+	KUNIT_CASE(hps_probe_forgotten__not_in_time),
+	KUNIT_CASE(hps_probe_forgotten__nothing_under_way),
+	KUNIT_CASE(hps_probe_forgotten__jump),
+	KUNIT_CASE(hps_probe_forgotten__a_minute),
+	{}
+};
+
+UNIT_SUITE(probe, probe_cases);
