@@ -134,7 +134,8 @@ enum hps_fetching {
  * @tx_blocked: the transport takes no DATA, or is busy; it calls hps_stream_push() when it
  *	may, or is less so
  * @tx_combining: that is why: the last bytes wait for more, which may go with them
- * @tx_late: the transport has completed nothing for too long, see probe.c
+ * @tx_late: the transport has completed nothing for too long, see probe.c; it is looked
+ *	at once more
  * @tx_corked: as many of the last bytes to post are held back until they fill a message;
  *	those before them are not. It may be more than there are
  * @done_bytes: completed bytes the socket's accounts do not know of yet
@@ -154,7 +155,7 @@ enum hps_fetching {
  *	there was data for it again
  * @tx_last: jiffies when DATA was last posted
  * @tx_moved: jiffies when the transport last completed something, or, if it has completed
- *	all since, when something was posted again
+ *	all since, when something was posted again; later when @tx_late
  * @rx_last: jiffies when DATA was last received
  * @tx_msgs: data messages posted
  * @rx_msgs: data messages received

@@ -20,6 +20,7 @@
 #include "net.h"
 #include "param.h"
 #include "post.h"
+#include "probe.h"
 #include "receives.h"
 #include "rendezvous.h"
 #include "source.h"
@@ -121,7 +122,7 @@ static void hps_msg_sent(struct ib_cq *cq, struct ib_wc *wc)
 	spin_lock_bh(&conn->lock);
 	if (wc->status == IB_WC_SUCCESS) {
 		conn->heard = jiffies;
-		conn->tx_moved = jiffies;
+		hps_probe_moved(conn);
 	} else {
 		hps_msg_error(link, wc);
 	}

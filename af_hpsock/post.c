@@ -13,6 +13,7 @@
 #include "net.h"
 #include "param.h"
 #include "post.h"
+#include "probe.h"
 #include "target.h"
 
 /*
@@ -76,7 +77,7 @@ static int hps_post_try(struct hps_link *link, struct ib_send_wr *wr,
 		return err;
 	link->sq_next = (link->sq_next + 1) % HPS_SQ_SIZE;
 	if (!link->sq_used++)
-		link->conn.tx_moved = jiffies;
+		hps_probe_under_way(&link->conn);
 	if (wr->send_flags & IB_SEND_SIGNALED) {
 		hps_post_time(link, wr, slot->index);
 		link->unsignaled = 0;

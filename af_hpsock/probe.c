@@ -13,7 +13,8 @@
  * count) and may give up first; TCP_KEEPINTVL times TCP_KEEPCNT, or
  * TCP_USER_TIMEOUT, bounds how long an answer is waited for. The latter also
  * bounds how long a peer that answers may take none of the data there is for it.
- * Nor is it waited for ever for a device that forgets to repeat and to give up.
+ * Nor is it waited for ever for a device that forgets to repeat and to give up: while
+ * anything is under way somebody looks.
  */
 #include <net/tcp.h>
 
@@ -22,9 +23,6 @@
 #include "net.h"
 #include "probe.h"
 #include "sock.h"
-
-/* Silence after which a peer that data waits for is probed. */
-#define HPS_PROBE_STALLED	(5 * HZ)
 
 /*
  * A device that works gives up before. Soft-RoCE before 6.5 may do neither that nor repeat
@@ -78,9 +76,9 @@ static bool hps_probe_keeps(const struct hps_conn *conn)
 }
 
 /* Jiffies of silence after which the connection probes, 0 for never. */
-static unsigned int hps_probe_patience(const struct hps_conn *conn)
+static unsigned int hps_probe_patience(struct hps_conn *conn)
 {
-	if (conn->tx_unsent || conn->tx_unacked)
+	if (conn->tx_unsent || conn->tx_unacked || !conn->ops->tx_idle(conn))
 		return HPS_PROBE_STALLED;
 	return hps_probe_keeps(conn) ? hps_probe_idle(conn->sk) : 0;
 }
@@ -113,11 +111,14 @@ static unsigned long hps_probe_left(unsigned long when)
 }
 
 /* Jiffies until there is something to do, 0 for at once, -1 for never. */
-static long hps_probe_wait(const struct hps_conn *conn)
+static long hps_probe_wait(struct hps_conn *conn)
 {
 	unsigned long wait = LONG_MAX, when;
 
-	if (conn->shut || conn->state == TCP_CLOSE || hps_conn_opening(conn))
+	if (conn->shut || hps_conn_opening(conn))
+		return -1;
+	/* All has been said, but FINACK may be under way. */
+	if (conn->state == TCP_CLOSE && conn->ops->tx_idle(conn))
 		return -1;
 	when = hps_probe_patience(conn);
 	if (when)
@@ -143,7 +144,8 @@ static long hps_probe_act(struct hps_conn *conn)
 		/* What is under way is acknowledged by the peer as a probe would be. */
 		if (conn->ops->tx_idle(conn) && conn->ops->probe(conn))
 			hps_stat_inc(conn->hn, HPS_STAT_PROBE);
-		wait = patience;
+		/* The probe is under way now, and looked after. */
+		wait = hps_probe_patience(conn);
 	}
 	if (deadline)
 		wait = min(wait, hps_probe_left(deadline));
@@ -153,17 +155,22 @@ static long hps_probe_act(struct hps_conn *conn)
 /*
  * Has the device forgotten what is under way, so that it reports neither its delivery nor an
  * error? TCP would try for as long at most. The clock may have jumped, as that of a guest
- * does: what has completed meanwhile is known when the timer runs again.
+ * does: what has completed meanwhile gets some seconds to be told.
  */
 static bool hps_probe_forgotten(struct hps_conn *conn)
 {
 	u8 retries = READ_ONCE(conn->net->ipv4.sysctl_tcp_retries2);
-	unsigned long limit = max(hps_conn_retry_time(retries), HPS_PROBE_LOST);
-	bool again = conn->tx_late;
+	unsigned long limit = max_t(unsigned long, hps_conn_retry_time(retries),
+				    HPS_PROBE_LOST);
 
-	conn->tx_late = !conn->shut && !conn->ops->tx_idle(conn) &&
-			jiffies - conn->tx_moved > limit;
-	return conn->tx_late && again;
+	if (conn->shut || conn->ops->tx_idle(conn) ||
+	    hps_probe_left(conn->tx_moved + limit))
+		return false;
+	if (conn->tx_late)
+		return true;
+	conn->tx_late = true;
+	conn->tx_moved = jiffies - limit + HPS_PROBE_STALLED;
+	return false;
 }
 
 static void hps_probe_timer(struct timer_list *t)

@@ -15,6 +15,7 @@
 #include "link.h"
 #include "msg.h"
 #include "net.h"
+#include "probe.h"
 #include "read.h"
 #include "stream.h"
 
@@ -69,7 +70,7 @@ static void hps_read_done(struct ib_cq *cq, struct ib_wc *wc)
 	spin_lock_bh(&link->conn.lock);
 	if (wc->status == IB_WC_SUCCESS) {
 		link->conn.heard = jiffies;
-		link->conn.tx_moved = jiffies;
+		hps_probe_moved(&link->conn);
 	} else {
 		read->failed = true;
 		hps_msg_error(link, wc);

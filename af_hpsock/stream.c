@@ -167,7 +167,7 @@ void hps_stream_push(struct hps_conn *conn)
 		hps_probe_arm(conn);
 		return;
 	}
-	if (conn->tx_unacked && (conn->user_timeout || !timer_pending(&conn->probe)))
+	if (conn->user_timeout && conn->tx_unacked)
 		hps_probe_arm(conn);
 	if (conn->fin_queued && !conn->fin_sent && !conn->tx_turn &&
 	    !conn->ops->send_fin(conn)) {

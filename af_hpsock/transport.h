@@ -63,7 +63,7 @@ struct sock;
  * @send_fin: post FIN. -EAGAIN as @send
  * @send_finack: post FINACK. -EAGAIN as @send
  * @tx_idle: has every message posted so far completed? hps_conn.tx_moved says since when
- *	not, or when one did last
+ *	not, or when one did last, see hps_probe_moved()
  * @ask: somebody waits to hear that what was posted has been delivered. The transport may
  *	not have cared to know until now
  * @probe: with nothing under way, send what proves the peer to be there and takes

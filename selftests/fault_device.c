@@ -815,6 +815,8 @@ TEST_F_TIMEOUT(fault, link_down_unacked, 300 * hps_slow())
 
 	ASSERT_OK(hps_pair(&self->t, &c, &call.fd));
 	ASSERT_OK(hps_set(call.fd, SOL_TCP, TCP_NODELAY, 1));
+	/* It would look in two hours. */
+	ASSERT_OK(hps_set(call.fd, SOL_SOCKET, SO_KEEPALIVE, 1));
 	ASSERT_EQ(0, cut_wire());
 	ASSERT_EQ(1, send(call.fd, "x", 1, 0));
 	ASSERT_EQ(0, hps_run("ip link set v1 down"));
@@ -824,6 +826,33 @@ TEST_F_TIMEOUT(fault, link_down_unacked, 300 * hps_slow())
 	EXPECT_EQ(-1, call.ret);
 	EXPECT_TRUE(call.err == ETIMEDOUT || call.err == ECONNRESET) TH_LOG("errno %d", call.err);
 	EXPECT_EQ(0, recv(call.fd, buf, 1, 0));
+	close(call.fd);
+	close(c);
+	ASSERT_EQ(0, restore_link());
+	ASSERT_EQ(0, renew_devices());
+	EXPECT_TRUE(hps_works_again(&self->t));
+}
+
+/* The same with nothing but FIN under way, and what returns credits behind it. */
+TEST_F_TIMEOUT(fault, link_down_fin, 300 * hps_slow())
+{
+	struct hps_call call = { .fn = hps_recv_call, .buf = buf, .len = 10 };
+	const int msgs = 20, size = 3000;
+	int c, i;
+
+	ASSERT_OK(hps_pair(&self->t, &c, &call.fd));
+	ASSERT_OK(hps_set(c, SOL_TCP, TCP_NODELAY, 1));
+	for (i = 0; i < msgs; i++)
+		ASSERT_EQ(size, send(c, buf, size, 0));
+	ASSERT_TRUE(hps_until_inq(call.fd, msgs * size));
+	ASSERT_EQ(0, cut_wire());
+	ASSERT_OK(shutdown(call.fd, SHUT_WR));
+	ASSERT_EQ(0, hps_run("ip link set v1 down"));
+	ASSERT_EQ(msgs * size, recv(call.fd, buf, msgs * size, MSG_WAITALL));
+	hps_start(&call);
+	ASSERT_TRUE(ends(&call));
+	EXPECT_EQ(-1, call.ret);
+	EXPECT_TRUE(call.err == ETIMEDOUT || call.err == ECONNRESET) TH_LOG("errno %d", call.err);
 	close(call.fd);
 	close(c);
 	ASSERT_EQ(0, restore_link());

@@ -14,6 +14,7 @@
 #include "net.h"
 #include "param.h"
 #include "port.h"
+#include "probe.h"
 #include "proto.h"
 #include "sock.h"
 #include "stream.h"
@@ -141,6 +142,8 @@ static void fake_ask(struct hps_conn *conn)
 static bool fake_probe(struct hps_conn *conn)
 {
 	fake_of(conn)->probes++;
+	fake_of(conn)->busy = true;
+	hps_probe_under_way(conn);
 	return true;
 }
 

@@ -29,7 +29,7 @@ enum fake_sent {
  * @nr: messages sent
  * @sent: which, and of how many bytes; in FAKE_DATA also where an urgent byte is, or -1,
  *	and in FAKE_URGENT how far ahead it is
- * @busy: tx_idle() is not true
+ * @busy: tx_idle() is not true, as since a probe
  * @many: tx_busy() is true
  * @full: the peer can send no more before something is read
  * @shut: how often it was told to end

@@ -103,7 +103,11 @@ static void hps_msg_sent__several(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->link->sq_used, 4);
 	KUNIT_EXPECT_TRUE(test, fake->sends[3].signaled);
 	KUNIT_EXPECT_FALSE(test, FAKE_LINK_LOCKED(fake, hps_msg_tx_idle(conn)));
+	/* The device seemed to have forgotten them. */
+	KUNIT_EXPECT_TRUE(test, timer_pending(&conn->probe));
+	conn->tx_late = true;
 	fake_sent(fake, IB_WC_SUCCESS);
+	KUNIT_EXPECT_FALSE(test, conn->tx_late);
 	KUNIT_EXPECT_EQ(test, conn->tx_unacked, 0);
 	KUNIT_EXPECT_TRUE(test, FAKE_LINK_LOCKED(fake, hps_msg_tx_idle(conn)));
 }
@@ -114,7 +118,9 @@ static void hps_msg_sent__error(struct kunit *test)
 	struct hps_buf *buf = fake_tx(test, &fake->link->conn, 4096, 100);
 
 	KUNIT_EXPECT_EQ(test, fake_send(fake, buf, 100, -1), 0);
+	fake->link->conn.tx_late = true;
 	fake_sent(fake, IB_WC_RETRY_EXC_ERR);
+	KUNIT_EXPECT_TRUE(test, fake->link->conn.tx_late);
 	KUNIT_EXPECT_EQ(test, fake->link->conn.err, ETIMEDOUT);
 	KUNIT_EXPECT_TRUE(test, FAKE_LINK_LOCKED(fake, hps_msg_tx_idle(&fake->link->conn)));
 }

@@ -31,10 +31,11 @@ static u64 forgotten(struct fake_conn *fake)
 	return hps_stat_read(fake->conn.hn, HPS_STAT_TX_FORGOTTEN);
 }
 
-/* How long it is given, in jiffies, with tcp_retries2 as a kernel has it. */
+/* How long it is given, in jiffies. */
 static unsigned long limit(void)
 {
-	return hps_conn_retry_time(READ_ONCE(init_net.ipv4.sysctl_tcp_retries2));
+	return max_t(unsigned long, HPS_PROBE_LOST,
+		     hps_conn_retry_time(READ_ONCE(init_net.ipv4.sysctl_tcp_retries2)));
 }
 
 static void hps_probe_forgotten__ends(struct kunit *test)
@@ -47,8 +48,11 @@ static void hps_probe_forgotten__ends(struct kunit *test)
 	expire(fake);
 	KUNIT_EXPECT_EQ(test, fake->shut, 0);
 	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.probe));
-	/* What the peer sends says nothing of what it was sent. */
+	/* It gets some seconds. What the peer sends says nothing of what it was sent. */
 	fake->conn.heard = jiffies;
+	expire(fake);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	fake->conn.tx_moved -= HPS_PROBE_STALLED;
 	expire(fake);
 	KUNIT_EXPECT_EQ(test, fake->shut, 1);
 	KUNIT_EXPECT_EQ(test, fake->conn.err, ETIMEDOUT);
@@ -76,8 +80,10 @@ static void hps_probe_forgotten__nothing_under_way(struct kunit *test)
 
 	fake->conn.tx_moved = jiffies - 2 * limit();
 	fake->conn.heard = fake->conn.tx_moved;
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 3; i++) {
+		fake->busy = false;
 		expire(fake);
+	}
 	KUNIT_EXPECT_EQ(test, fake->probes, 3);
 	KUNIT_EXPECT_EQ(test, fake->shut, 0);
 }
@@ -90,7 +96,7 @@ static void hps_probe_forgotten__jump(struct kunit *test)
 	fake->busy = true;
 	fake->conn.tx_moved = jiffies - 2 * limit();
 	expire(fake);
-	fake->conn.tx_moved = jiffies;
+	FAKE_LOCKED(fake, hps_probe_moved(&fake->conn));
 	expire(fake);
 	/* And again, much later. */
 	fake->conn.tx_moved = jiffies - 2 * limit();
@@ -110,11 +116,97 @@ static void hps_probe_forgotten__a_minute(struct kunit *test)
 	for (i = 0; i < 2; i++)
 		expire(fake);
 	KUNIT_EXPECT_EQ(test, fake->shut, 0);
-	fake->conn.tx_moved = jiffies - HPS_PROBE_LOST - HZ;
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < 2; i++) {
+		fake->conn.tx_moved = jiffies - HPS_PROBE_LOST - HZ;
 		expire(fake);
+	}
 	KUNIT_EXPECT_EQ(test, fake->shut, 1);
 	WRITE_ONCE(init_net.ipv4.sysctl_tcp_retries2, retries);
+}
+
+/* Nothing but FIN, or a probe of SO_KEEPALIVE: the next look would be in two hours. */
+static void hps_probe_forgotten__no_data(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	int i;
+
+	fake->busy = true;
+	fake->conn.heard = jiffies;
+	for (i = 0; i < 2; i++) {
+		fake->conn.tx_moved = jiffies - limit() - HZ;
+		expire(fake);
+	}
+	KUNIT_EXPECT_EQ(test, fake->shut, 1);
+	KUNIT_EXPECT_EQ(test, fake->probes, 0);
+}
+
+static void hps_probe_under_way__looks(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct timer_list *probe = &fake->conn.probe;
+
+	fake->conn.tx_late = true;
+	FAKE_LOCKED(fake, hps_probe_under_way(&fake->conn));
+	KUNIT_EXPECT_TRUE(test, timer_pending(probe));
+	KUNIT_EXPECT_FALSE(test, fake->conn.tx_late);
+	fake->busy = true;
+	fake->conn.heard = jiffies;
+	expire(fake);
+	KUNIT_EXPECT_TRUE(test, timer_pending(probe));
+	/* It has arrived. */
+	fake->busy = false;
+	expire(fake);
+	KUNIT_EXPECT_FALSE(test, timer_pending(probe));
+}
+
+/* SO_KEEPALIVE looks later. */
+static void hps_probe_under_way__sooner(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct timer_list *probe = &fake->conn.probe;
+
+	FAKE_LOCKED(fake, hps_conn_arm(&fake->conn, probe, 7200 * HZ));
+	FAKE_LOCKED(fake, hps_probe_under_way(&fake->conn));
+	KUNIT_EXPECT_TRUE(test, time_before(probe->expires, jiffies + 2 * HPS_PROBE_STALLED));
+}
+
+/* So does what has sent a probe. */
+static void hps_probe_act__looks(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct sock *sk = fake_attach(test, fake);
+	struct timer_list *probe = &fake->conn.probe;
+
+	sock_set_flag(sk, SOCK_KEEPOPEN);
+	fake->conn.watched = jiffies;
+	fake->conn.heard = jiffies - hps_probe_idle(sk) - HZ;
+	expire(fake);
+	KUNIT_EXPECT_EQ(test, fake->probes, 1);
+	KUNIT_EXPECT_TRUE(test, timer_pending(probe));
+	KUNIT_EXPECT_TRUE(test, time_before(probe->expires, jiffies + 2 * HPS_PROBE_STALLED));
+}
+
+/* FINACK of who closed first. */
+static void hps_probe_wait__closed(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_CLOSE);
+
+	fake->busy = true;
+	fake->conn.heard = jiffies;
+	expire(fake);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.probe));
+	fake->busy = false;
+	expire(fake);
+	KUNIT_EXPECT_FALSE(test, timer_pending(&fake->conn.probe));
+}
+
+static void hps_probe_under_way__ended(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+
+	FAKE_LOCKED(fake, hps_conn_shut(&fake->conn, 0));
+	FAKE_LOCKED(fake, hps_probe_under_way(&fake->conn));
+	KUNIT_EXPECT_FALSE(test, timer_pending(&fake->conn.probe));
 }
 
 static struct kunit_case probe_cases[] = {
@@ -123,6 +215,12 @@ static struct kunit_case probe_cases[] = {
 	KUNIT_CASE(hps_probe_forgotten__nothing_under_way),
 	KUNIT_CASE(hps_probe_forgotten__jump),
 	KUNIT_CASE(hps_probe_forgotten__a_minute),
+	KUNIT_CASE(hps_probe_forgotten__no_data),
+	KUNIT_CASE(hps_probe_under_way__looks),
+	KUNIT_CASE(hps_probe_under_way__sooner),
+	KUNIT_CASE(hps_probe_under_way__ended),
+	KUNIT_CASE(hps_probe_act__looks),
+	KUNIT_CASE(hps_probe_wait__closed),
 	{}
 };
 

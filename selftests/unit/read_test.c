@@ -27,8 +27,33 @@ static void hps_read__parted(struct kunit *test)
 	__free_page(page);
 }
 
+/* Also of what was sent before, as the device does all in turn. */
+static void hps_read_done__moved(struct kunit *test)
+{
+	struct fake_link *fake = fake_link_start(test);
+	struct hps_conn *conn = &fake->link->conn;
+	struct hps_reads *reads = kunit_kzalloc(test, sizeof(*reads), GFP_KERNEL);
+	struct ib_wc wc = { .status = IB_WC_LOC_PROT_ERR };
+
+	KUNIT_ASSERT_NOT_NULL(test, reads);
+	reads->link = fake->link;
+	reads->want = 2;
+	reads->read[0].all = reads;
+	init_completion(&reads->some);
+	wc.wr_cqe = &reads->read[0].cqe;
+	fake->link->reading = 2;
+	conn->tx_late = true;
+	hps_read_done(NULL, &wc);
+	KUNIT_EXPECT_TRUE(test, conn->tx_late);
+	wc.status = IB_WC_SUCCESS;
+	hps_read_done(NULL, &wc);
+	KUNIT_EXPECT_FALSE(test, conn->tx_late);
+	KUNIT_EXPECT_EQ(test, fake->link->reading, 0);
+}
+
 static struct kunit_case read_cases[] = {
 	KUNIT_CASE(hps_read__parted),
+	KUNIT_CASE(hps_read_done__moved),
 	{}
 };
 
