@@ -418,16 +418,19 @@ static void hps_conn_lose(struct hps_conn *conn)
 	conn->rx_cancel = 0;
 }
 
-/* What a program is told about a connection that ended. */
+/*
+ * What a program is told about a connection that ended. What the peer has only offered is
+ * lost with it.
+ */
 static int hps_conn_final_error(const struct hps_conn *conn)
 {
-	if (hps_conn_finished(conn) && !conn->rx_lost)
+	if (hps_conn_finished(conn) && !conn->rx_remote)
 		return 0;
 	if (conn->err)
 		return conn->err;
 	/* As tcp_reset(): the program knows already that the peer has closed. */
-	return conn->state == TCP_CLOSE_WAIT && !conn->rx_lost ? EPIPE :
-								 ECONNRESET;
+	return conn->state == TCP_CLOSE_WAIT && !conn->rx_remote ? EPIPE :
+								   ECONNRESET;
 }
 
 /**

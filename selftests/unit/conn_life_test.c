@@ -329,9 +329,40 @@ static void hps_conn_why__each(struct kunit *test)
 	conn->fin_acked = true;
 	KUNIT_EXPECT_EQ(test, fake_why(conn), -EPIPE);
 	/* But for what the peer had only offered. */
-	conn->rx_lost = true;
+	conn->rx_remote = 1;
 	conn->err = 0;
 	KUNIT_EXPECT_EQ(test, fake_why(conn), -ECONNRESET);
+	conn->rx_remote = 0;
+}
+
+/* What cannot be read any more is told, though FIN has come: a reader would not see it. */
+static void hps_conn_why__offered(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_CLOSE_WAIT);
+	struct sock *sk = fake_attach(test, fake);
+	struct hps_buf *remote = fake_rx(test, 1000, 1000);
+
+	remote->remote = true;
+	fake_receive(fake, remote, false, -1);
+	fake->conn.fin_rcvd = true;
+	KUNIT_EXPECT_EQ(test, hps_conn_why(&fake->conn), -ECONNRESET);
+	fake_end(fake);
+	KUNIT_EXPECT_TRUE(test, fake->conn.rx_lost);
+	KUNIT_EXPECT_EQ(test, sk->sk_err, 0);
+}
+
+/* The teardown was done meanwhile: the caller takes sk_err, which says why. */
+static void hps_conn_why__reported(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct sock *sk = fake_attach(test, fake);
+
+	hps_conn_get(&fake->conn);
+	fake_end(fake);
+	KUNIT_EXPECT_EQ(test, sk->sk_err, ECONNRESET);
+	KUNIT_EXPECT_EQ(test, hps_conn_why(&fake->conn), -EPIPE);
+	KUNIT_EXPECT_EQ(test, sk->sk_err, ECONNRESET);
+	hps_conn_put(&fake->conn);
 }
 
 /* As TCP's: the next call is told that the connection is over, and nobody of the error. */
@@ -418,6 +449,8 @@ static struct kunit_case conn_life_cases[] = {
 	KUNIT_CASE(hps_conn_established__shut),
 	KUNIT_CASE(hps_conn_why__each),
 	KUNIT_CASE(hps_conn_why__once),
+	KUNIT_CASE(hps_conn_why__offered),
+	KUNIT_CASE(hps_conn_why__reported),
 	KUNIT_CASE(hps_conn_end__reports),
 	KUNIT_CASE(hps_conn_end__stops_timers),
 	KUNIT_CASE(hps_conn_end__loses_offers),
