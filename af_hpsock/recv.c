@@ -36,8 +36,8 @@
 #define HPS_RECV_WHOLE	(30 * HZ)
 
 /*
- * And how long it waits for what was sent together with what it has: more than the two ticks
- * of the peer's clock, of 10 ms each at most, that the end of it may wait for a completion.
+ * And how long it waits for what was sent together with what it has: more than the three
+ * ticks of the peer's clock, of 10 ms each at most, until its ask_timer of two has run.
  * After that was in vain, so many that would do not.
  */
 #define HPS_RECV_REST	max(HZ / 25, 4)
