@@ -941,11 +941,20 @@ static bool look_at_sender(int fd, uint64_t *sum)
 /* From one end to the other, so much at a time that send buffers are worth to be kept. */
 bool hps_burst(int from, int to)
 {
+	const int64_t len = 1 << 20;
 	pid_t pid = hps_fork();
+	int64_t got;
 
-	if (!pid)
-		_exit(hps_push(from, 1 << 20, 65536, 1) != 1 << 20);
-	return hps_pull(to, 1 << 20, 65536, 1) == 1 << 20 && !hps_reap(pid);
+	if (!pid) {
+		got = hps_push(from, len, 65536, 1);
+		if (got != len)
+			perror("# burst: send");
+		_exit(got != len);
+	}
+	got = hps_pull(to, len, 65536, 1);
+	if (got != len)
+		fprintf(stderr, "# burst: %s after %lld bytes\n", strerror(errno), (long long)got);
+	return got == len && !hps_reap(pid);
 }
 
 /*
