@@ -1248,7 +1248,8 @@ TEST_F(lend, wait)
 	ASSERT_TRUE(hps_done(&call));
 	EXPECT_EQ(LEN * ROUNDS, call.ret);
 	if (self->t.rdma) {
-		EXPECT_LT(LEN, hps_stat("tx_lent") - before);
+		/* How much, is a matter of who is faster. */
+		EXPECT_LT(before, hps_stat("tx_lent"));
 	}
 }
 
