@@ -67,6 +67,9 @@ struct hps {
 /* Receives of a connection that is idle for so many seconds shrink. */
 #define HPS_SHRINK_AFTER "/sys/module/hpsock/parameters/shrink_after"
 
+/* A reader shows its memory for so many milliseconds. */
+#define HPS_ZCOPY_PATIENCE "/sys/module/hpsock/parameters/zcopy_patience"
+
 int hps_family(void);
 int hps_slow(void);
 long hps_pins(void);

@@ -10,8 +10,6 @@
 
 #define LEN (512 << 10)
 
-#define PATIENCE "/sys/module/hpsock/parameters/zcopy_patience"
-
 FIXTURE(invite) {
 	struct hps t;
 	int c, s;
@@ -89,8 +87,8 @@ FIXTURE_SETUP(invite)
 		ASSERT_TRUE(hps_set_zcopy("protect"));
 		ASSERT_TRUE(hps_set_zcopy_sync(variant->cas ? "cas" : "msg"));
 		/* A busy machine shall not make a reader give up. */
-		self->patience = hps_number(PATIENCE, 0);
-		ASSERT_OK(hps_set_number(PATIENCE, 60000));
+		self->patience = hps_number(HPS_ZCOPY_PATIENCE, 0);
+		ASSERT_OK(hps_set_number(HPS_ZCOPY_PATIENCE, 60000));
 	}
 	ASSERT_OK(hps_pair(&self->t, &self->c, &self->s));
 	if (self->t.rdma) {
@@ -111,7 +109,7 @@ FIXTURE_SETUP(invite)
 FIXTURE_TEARDOWN(invite)
 {
 	if (self->t.rdma) {
-		hps_set_number(PATIENCE, self->patience);
+		hps_set_number(HPS_ZCOPY_PATIENCE, self->patience);
 		hps_set_zcopy_sync("msg");
 	}
 }
@@ -300,7 +298,7 @@ TEST_F(invite, patient)
 	int64_t end = hps_now() + hps_deadline();
 
 	if (self->t.rdma) {
-		ASSERT_OK(hps_set_number(PATIENCE, 500));
+		ASSERT_OK(hps_set_number(HPS_ZCOPY_PATIENCE, 500));
 	}
 	ASSERT_TRUE(waits_with(&self->t, &call, true));
 	while (hps_pins() && hps_now() < end)

@@ -17,7 +17,6 @@
 
 #define MIB (1 << 20)
 #define HUGE (2 * MIB)
-#define ZCOPY_PATIENCE "/sys/module/hpsock/parameters/zcopy_patience"
 
 /*
  * Some devices are asked to read only who insists on it when it connects. TCP gets room
@@ -1359,7 +1358,7 @@ TEST_F(lend, wait_interrupted)
 	struct timeval most = { .tv_sec = PATIENCE / 2000 };
 	struct hps_call call = { .fn = hps_send_call, .fd = self->c, .buf = hps_memory(LEN),
 				 .len = LEN };
-	long back = hps_stat("tx_cancelled"), patience = hps_number(ZCOPY_PATIENCE, 0);
+	long back = hps_stat("tx_cancelled"), patience = hps_number(HPS_ZCOPY_PATIENCE, 0);
 	int64_t full;
 
 	ASSERT_OK(waits(&self->t, self->c));
@@ -1367,14 +1366,14 @@ TEST_F(lend, wait_interrupted)
 	full = hps_stuff(self->c, 0, 1);
 	ASSERT_LT(0, full);
 	if (self->t.rdma) {
-		ASSERT_OK(hps_set_number(ZCOPY_PATIENCE, PATIENCE));
+		ASSERT_OK(hps_set_number(HPS_ZCOPY_PATIENCE, PATIENCE));
 		ASSERT_OK(hps_set(self->c, SOL_SOCKET, SO_SNDBUFFORCE, MIB));
 	}
 	ASSERT_OK(setsockopt(self->c, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)));
 	hps_catch(SIGUSR1, 0);
 	hps_block(&call);
 	/* What waits has read it. */
-	EXPECT_TRUE(!self->t.rdma || !hps_set_number(ZCOPY_PATIENCE, patience));
+	EXPECT_TRUE(!self->t.rdma || !hps_set_number(HPS_ZCOPY_PATIENCE, patience));
 	ASSERT_OK(hps_set(self->c, SOL_SOCKET, SO_SNDBUF, 1));
 	hps_interrupt(&call);
 	ASSERT_TRUE(hps_done(&call));
