@@ -909,6 +909,20 @@ static unsigned int unread(const struct hps_addr *from, const struct hps_addr *t
 	return bytes;
 }
 
+/* Wait until there are so many bytes to be read, whatever the messages. */
+bool hps_until_unread(int fd, unsigned int bytes)
+{
+	struct hps_addr from = hps_peer(fd), to = hps_name(fd);
+	int64_t end = hps_now() + hps_deadline();
+
+	while (unread(&from, &to) < bytes) {
+		if (hps_now() > end)
+			return false;
+		usleep(1000);
+	}
+	return true;
+}
+
 /*
  * What changes as long as a sender that was refused may find room without a reader's
  * help. Nothing that was sent may be under way: what was has reached the other end.
