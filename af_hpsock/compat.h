@@ -34,6 +34,11 @@ static inline unsigned long hps_iter_addr(const struct iov_iter *iter)
 #endif
 }
 
+/* 6.2 lets other callbacks wait for company. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define call_rcu_hurry		call_rcu
+#endif
+
 /* 6.10 put the arguments of accept() into a structure, and a result for io_uring. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
 static inline int hps_accept_compat(struct socket *sock, struct socket *newsock,

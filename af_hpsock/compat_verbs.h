@@ -28,4 +28,30 @@ static inline bool hps_keys_repeated(const struct ib_device *ibdev)
 	return ibdev->ops.driver_id == RDMA_DRIVER_RXE;
 }
 
+/*
+ * Soft-RoCE receives a packet by queueing it for the queue pair and then having the queue
+ * pair's task run. That may run already, on another processor, and be through with the packet
+ * and the reference that this had before the receiver comes to touch the task again, in a queue
+ * pair that was freed (rxe_resp_queue_pkt(), rxe_comp_queue_pkt()). Who receives is in an RCU
+ * read-side critical section, unless the packet comes from the device itself (rxe_loopback()).
+ */
+static inline bool hps_qp_touched_late(const struct ib_device *ibdev)
+{
+	return ibdev->ops.driver_id == RDMA_DRIVER_RXE;
+}
+
+/*
+ * Have such a queue pair, which is in the error state, get no packets but those that somebody
+ * is receiving now, and throw away what it has. Since 6.4 the error state does not keep them
+ * out. A packet that comes meanwhile may be left lying, and with it its reference
+ * (rxe_disable_task()), so this has to be done again when nobody is receiving any more.
+ */
+static inline void hps_qp_close(struct ib_qp *qp)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
+
+	if (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0))
+		ib_modify_qp(qp, &attr, IB_QP_STATE);
+}
+
 #endif /* HPS_COMPAT_VERBS_H */

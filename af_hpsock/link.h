@@ -47,8 +47,11 @@ struct hps_slot {
  * @cq: from the core's pool, for sends and receives both
  * @nr_cqe: what the link takes up in @cq
  * @users: who is between hps_link_enter() and hps_link_leave()
- * @teardown: see rdma.c; runs once, after two runs at most that were too early
+ * @teardown: see rdma.c; runs once, after two runs at most that were too early, and once
+ *	more for what comes late
  * @attempt: hps_cm_attempt_work(); cancelled by @teardown
+ * @late: a queue pair that @teardown has to destroy a grace period later, when there is no
+ *	@attempt any more
  * @asker: iWARP: who asks for @attempt, see asker.c; or NULL
  * @resolve_ms: time given to the last try to resolve the address
  * @tuning: the socket's values of tunables
@@ -125,7 +128,13 @@ struct hps_link {
 	unsigned int nr_cqe;
 	atomic_t users;
 	struct work_struct teardown;
-	struct work_struct attempt;
+	union {
+		struct work_struct attempt;
+		struct {
+			struct rcu_head rcu;
+			struct ib_qp *qp;
+		} late;
+	};
 	struct hps_asker *asker;
 	unsigned int resolve_ms;
 	struct hps_tuning tuning;

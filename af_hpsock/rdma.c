@@ -10,8 +10,8 @@
  * for one of its successor.
  *
  * Teardown runs in a work item, whatever begins it: an error, the peer's
- * disconnect, a violation, close, device removal. It is the only place that
- * destroys, in this order:
+ * disconnect, a violation, close, device removal. Nothing else destroys, and
+ * it does so in this order:
  *
  *   0. on iWARP, come again when the peer has answered the attempt to connect, see
  *      asker.c;
@@ -20,21 +20,23 @@
  *   2. disconnect: the peer learns of it, the queue pair goes to error;
  *   3. drain: every completion has been handled, nothing more can come;
  *   4. wait for those who are about to use queue pair or device; destroy the keys, the
- *      queue pair and the cm_id, give back the completion queue;
+ *      queue pair and the cm_id;
  *   5. stop what else may run: work that would grow or shrink, the timer for credits. Work
  *      that runs already finds the connection shut and has a reference;
  *   6. unmap all buffers; what was received and not read keeps its memory;
- *   7. leave the device, which may then be removed;
- *   8. hps_conn_end(), where the socket learns of it.
+ *   7. hps_conn_end(), where the socket learns of it;
+ *   8. give back the completion queue, leave the device, which may then be removed.
  *
- * Step 8 comes after the drain because what the peer sent before it
- * disconnected is still to be read.
+ * Step 7 comes after the drain because what the peer sent before it
+ * disconnected is still to be read. On Soft-RoCE the queue pair outlives the rest by a
+ * grace period, and step 8 comes after it, see hps_qp_touched_late().
  */
 #include <rdma/rdma_cm.h>
 
 #include "asker.h"
 #include "cancel.h"
 #include "cm.h"
+#include "compat.h"
 #include "compat_verbs.h"
 #include "conn_life.h"
 #include "device.h"
@@ -96,9 +98,54 @@ static void hps_rdma_fail_reads(struct hps_link *link)
 		ib_modify_qp(link->id->qp, &attr, IB_QP_STATE);
 }
 
+/*
+ * A key is valid until it is destroyed, for the device's other queue pairs; so no memory is
+ * given back before that.
+ */
+static void hps_rdma_end_keys(struct hps_link *link)
+{
+	hps_source_put_keys(link);
+	hps_target_put_key(link);
+	hps_rendezvous_put_key(link);
+	hps_key_destroy(link);
+	hps_source_end(link);
+	hps_target_end(link);
+	hps_rendezvous_end(link);
+}
+
+/* Nothing is left but what the queue pair needed. */
+static void hps_rdma_leave(struct hps_link *link)
+{
+	if (link->cq)
+		ib_cq_pool_put(link->cq, link->nr_cqe);
+	link->cq = NULL;
+	hps_device_leave(link);
+	put_net(link->conn.net);
+	hps_conn_put(&link->conn);
+}
+
+static void hps_rdma_untouched(struct work_struct *work)
+{
+	struct hps_link *link = container_of(work, struct hps_link, teardown);
+
+	/* Once more, for what was being received the first time. */
+	hps_qp_close(link->late.qp);
+	ib_destroy_qp(link->late.qp);
+	hps_rdma_leave(link);
+}
+
+static void hps_rdma_untouched_rcu(struct rcu_head *rcu)
+{
+	struct hps_link *link = container_of(rcu, struct hps_link, late.rcu);
+
+	INIT_WORK(&link->teardown, hps_rdma_untouched);
+	queue_work(hps_teardown_wq, &link->teardown);
+}
+
 static void hps_rdma_teardown(struct work_struct *work)
 {
 	struct hps_link *link = container_of(work, struct hps_link, teardown);
+	struct ib_qp *late = NULL;
 
 	if (hps_asker_await(link))
 		return;
@@ -111,18 +158,11 @@ static void hps_rdma_teardown(struct work_struct *work)
 	}
 	wait_var_event(&link->users, !atomic_read(&link->users));
 	if (link->id && link->id->qp) {
-		/*
-		 * A key is valid until it is destroyed, for the device's other queue
-		 * pairs; so no memory is given back before that.
-		 */
-		hps_source_put_keys(link);
-		hps_target_put_key(link);
-		hps_rendezvous_put_key(link);
-		hps_key_destroy(link);
-		hps_source_end(link);
-		hps_target_end(link);
-		hps_rendezvous_end(link);
-		rdma_destroy_qp(link->id);
+		hps_rdma_end_keys(link);
+		if (hps_qp_touched_late(link->id->qp->device))
+			late = link->id->qp;
+		else
+			rdma_destroy_qp(link->id);
 	}
 	if (link->id) {
 		/*
@@ -133,18 +173,21 @@ static void hps_rdma_teardown(struct work_struct *work)
 		rdma_destroy_id(link->id);
 	}
 	link->id = NULL;
-	if (link->cq)
-		ib_cq_pool_put(link->cq, link->nr_cqe);
-	link->cq = NULL;
+	/* Not before: the id could bring it up again. */
+	if (late)
+		hps_qp_close(late);
 	if (cancel_delayed_work(&link->growth.work))
 		hps_conn_put(&link->conn);
 	hps_shrink_end(link);
 	hps_msg_end(link);
 	hps_rdma_unmap(link);
-	hps_device_leave(link);
 	hps_conn_end(&link->conn);
-	put_net(link->conn.net);
-	hps_conn_put(&link->conn);
+	if (late) {
+		link->late.qp = late;
+		call_rcu_hurry(&link->late.rcu, hps_rdma_untouched_rcu);
+	} else {
+		hps_rdma_leave(link);
+	}
 }
 
 static void hps_rdma_shut(struct hps_conn *conn)

@@ -284,20 +284,16 @@ REPORTS+='|Out of memory|Segfault with no mm|INFO: trying to register non-static
 # callback lock of its TCP sockets for reading with softirqs enabled
 # (siw_qp_llp_data_ready), so lockdep complains once TCP is used besides.  Its worker
 # has been seen to wake who waits for an endpoint that was freed (siw_cep_set_free), in its
-# worker and in rdma_connect(), which a thread of ours calls.  The
-# rxe looks at a queue pair after it has queued a packet for it (rxe_resp_queue_pkt),
-# which another processor may have used meanwhile and the queue pair be destroyed; it
-# takes a virtual processor that does not run for a millisecond to see that.  It takes as
-# long for a packet to find a queue pair that is freed meanwhile: the rxe looks for it
-# under RCU (rxe_pool_get_index), but ib_destroy_qp_user() waits for no grace period.  The iw_cm
-# forgets its copy of a hello that comes for an id that is being destroyed
-# (cm_work_handler); the module makes no such copy.  Of the data races that KCSAN sees,
-# only those count in which a function of the module is one of the two.
+# worker and in rdma_connect(), which a thread of ours calls.  A packet may find a queue
+# pair that is freed meanwhile: the rxe looks for it under RCU (rxe_pool_get_index), but
+# ib_destroy_qp_user() waits for no grace period; it takes a virtual processor that does not
+# run for a millisecond to see that.  The iw_cm forgets its copy of a hello that comes for an
+# id that is being destroyed (cm_work_handler); the module makes no such copy.  Of the data
+# races that KCSAN sees, only those count in which a function of the module is one of the two.
 known()
 {
 	[ "$dev" != siw ] || echo 'clock-AF_INET|unreferenced object .*size 32.*48 50 53 31 01'
 	[ "$dev" != siw ] || echo 'slab-use-after-free in [a-z_]*(spin|wake)[a-z_]*\+.*(Workqueue: siw_cm_wq|by task hpsock_ask/)'
-	[ "$dev" != rxe ] || echo 'rxe_sched_task\+.*rxe_udp_encap_recv'
 	[ "$dev" != rxe ] || echo 'slab-use-after-free in rxe_pool_get_index'
 	[ "$kernel" != kcsan ] || echo 'BUG: KCSAN: '
 	[ -z "$expect" ] || echo "$expect"
