@@ -25,7 +25,7 @@
  *   reported   hps_conn_report(): the program knows, by state, error and wake-up
  *   orphan     hps_conn_orphan(): the program has closed its socket
  *   dropped    hps_conn_drop(): reset, and parted from its socket or queue at once
- *   ended      hps_conn_end(): the last step of the teardown; nothing comes any more
+ *   ended      hps_conn_end(), by the teardown; nothing comes any more
  *
  * Invariants
  *
@@ -43,7 +43,7 @@
  *
  * References
  *
- *   One for the transport until hps_conn_end() returns; one for the queue entry
+ *   One for the transport until its teardown returns, after hps_conn_end(); one for the queue entry
  *   that becomes the socket's (hps_sock.conn); one for each pending timer, for
  *   hps_growth.work, hps_shrink.work and hps_conn.collect; one for each struct
  *   hps_lent.

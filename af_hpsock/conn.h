@@ -47,7 +47,7 @@ enum hps_fetching {
  * @finack_owed: the peer's FIN is to be answered
  * @resetting: an orphan that will be reset when the peer has what was sent
  * @shut: the transport was told to end
- * @ended: the transport is gone
+ * @ended: hps_conn_end() was called
  * @orphan: the program closed the socket
  * @counted: where in hps_net.orphans, enum hps_orphan
  * @records: the stream is one of records, SOCK_SEQPACKET; constant

@@ -392,7 +392,7 @@ void hps_conn_report(struct hps_conn *conn)
 }
 
 /*
- * The transport is gone, and with it what the peer has offered but not sent. That, and
+ * The transport has come to its end, and with it what the peer has offered but not sent. That, and
  * what follows it in the stream, stays in the queue, does not count as readable any
  * more, and readers stop before it.
  */
@@ -468,10 +468,11 @@ static void hps_conn_stop_timers(struct hps_conn *conn)
 }
 
 /**
- * hps_conn_end - the transport is gone, nothing more will come or go
+ * hps_conn_end - the transport has come to its end, nothing more will come or go
  * @conn: not locked
  *
- * To be called once. Send and receive buffers are unmapped by then.
+ * To be called once. Send and receive buffers are unmapped by then. The transport's
+ * reference lasts beyond it.
  *
  * Context: process, may sleep.
  */

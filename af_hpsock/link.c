@@ -39,7 +39,7 @@ int hps_link_init(void)
  */
 void hps_link_exit(void)
 {
-	/* hps_link_free_rcu() */
+	/* hps_link_free_rcu(), and the return of hps_rdma_untouched_rcu() */
 	rcu_barrier();
 	kmem_cache_destroy(hps_link_cache);
 }

@@ -61,7 +61,10 @@ static const struct {
 	{ &hps_teardown_wq, "hpsock_teardown" },
 };
 
-/* A teardown waits for no other work, so nothing is left of them in any order. */
+/*
+ * A teardown waits for no other work, so nothing is left of them in any order. One that is
+ * still to be queued, by RCU, has a link on a device, and all devices are gone.
+ */
 static void hps_queues_destroy(void)
 {
 	int i;

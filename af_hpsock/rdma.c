@@ -20,7 +20,7 @@
  *   2. disconnect: the peer learns of it, the queue pair goes to error;
  *   3. drain: every completion has been handled, nothing more can come;
  *   4. wait for those who are about to use queue pair or device; destroy the keys, the
- *      queue pair and the cm_id;
+ *      queue pair and the cm_id. On Soft-RoCE the queue pair is reset instead, after the id;
  *   5. stop what else may run: work that would grow or shrink, the timer for credits. Work
  *      that runs already finds the connection shut and has a reference;
  *   6. unmap all buffers; what was received and not read keeps its memory;
@@ -28,8 +28,9 @@
  *   8. give back the completion queue, leave the device, which may then be removed.
  *
  * Step 7 comes after the drain because what the peer sent before it
- * disconnected is still to be read. On Soft-RoCE the queue pair outlives the rest by a
- * grace period, and step 8 comes after it, see hps_qp_touched_late().
+ * disconnected is still to be read. On Soft-RoCE the queue pair is destroyed between the
+ * last two, a grace period later, by a second work item, see hps_qp_touched_late(). Who
+ * removes the device, or unloads the module, waits for that.
  */
 #include <rdma/rdma_cm.h>
 
@@ -281,7 +282,7 @@ static void hps_rdma_info(struct hps_conn *conn, struct hpsock_info *info)
 	info->rx_msg_size = hps_receives_capacity(&link->receives, link->receives.size) -
 			    sizeof(struct hps_hdr);
 	info->credit_stalls = link->stalls;
-	if (link->dev)
+	if (link->dev && !conn->ended)
 		strscpy(info->device, dev_name(&link->dev->ibdev->dev),
 			sizeof(info->device));
 }
@@ -337,7 +338,7 @@ static void hps_rdma_tune(struct hps_link *link, const struct sock *sk)
  * @sk: who makes it, or listens: has the namespace, the user that its memory counts for,
  *	and the values of tunables
  *
- * Two references: the transport's, which its end drops, and the caller's. The
+ * Two references: the transport's, which its teardown drops, and the caller's. The
  * transport also holds the namespace, which neither a cm_id nor a socket does to
  * the very end.
  *
@@ -382,7 +383,10 @@ static void hps_rdma_qp_event(struct ib_event *event, void *context)
 {
 	struct hps_link *link = context;
 
-	/* A message may overtake the last step of the handshake. */
+	/*
+	 * A message may overtake the last step of the handshake. Soft-RoCE, whose queue pair may
+	 * outlive the id, tells of nothing of the kind.
+	 */
 	if (event->event == IB_EVENT_COMM_EST)
 		rdma_notify(link->id, event->event);
 }

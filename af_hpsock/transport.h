@@ -18,7 +18,7 @@ struct sock;
  * @id: enum hpsock_transport
  * @create: make a connection for a socket that connects, which has the namespace, the
  *	user that its memory counts for, and the values of tunables. Two
- *	references: the transport's, which its end drops, and the caller's. Process
+ *	references: the transport's, which its teardown drops, and the caller's. Process
  *	context, may sleep. NULL without memory
  * @discard: give back what @create made and nothing was done with, and both references.
  *	Any context
@@ -78,8 +78,8 @@ struct sock;
  * @grow_later: what would have done that found the socket's lock taken, and it is free
  *	now. Any context
  * @rx_mem: bytes of receive buffers the connection starts with
- * @shut: end the connection at once, whatever is in flight. May be called
- *	repeatedly; hps_conn_end() follows, from process context
+ * @shut: end the connection at once, whatever is in flight. Called once;
+ *	hps_conn_end() follows, from process context
  * @info: fill in what the transport knows
  * @free: the last reference is gone
  *
