@@ -41,10 +41,11 @@ static inline bool hps_qp_touched_late(const struct ib_device *ibdev)
 }
 
 /*
- * Have such a queue pair, which is in the error state, get no packets but those that somebody
- * is receiving now, and throw away what it has. Since 6.4 the error state does not keep them
- * out. A packet that comes meanwhile may be left lying, and with it its reference
- * (rxe_disable_task()), so this has to be done again when nobody is receiving any more.
+ * Have such a queue pair, which is in the error state (in reset, the second time), get no
+ * packets but those that somebody is receiving now, and throw away what it has. Since 6.4 the
+ * error state does not keep them out. A packet that comes meanwhile may be left lying, and with
+ * it its reference (rxe_disable_task()), so this has to be done again when nobody is receiving
+ * any more.
  */
 static inline void hps_qp_close(struct ib_qp *qp)
 {

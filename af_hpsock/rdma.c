@@ -20,12 +20,13 @@
  *   2. disconnect: the peer learns of it, the queue pair goes to error;
  *   3. drain: every completion has been handled, nothing more can come;
  *   4. wait for those who are about to use queue pair or device; destroy the keys, the
- *      queue pair and the cm_id. On Soft-RoCE the queue pair is reset instead, after the id;
+ *      queue pair and the cm_id. On Soft-RoCE the queue pair waits, and is reset after the id;
  *   5. stop what else may run: work that would grow or shrink, the timer for credits. Work
  *      that runs already finds the connection shut and has a reference;
  *   6. unmap all buffers; what was received and not read keeps its memory;
  *   7. hps_conn_end(), where the socket learns of it;
- *   8. give back the completion queue, leave the device, which may then be removed.
+ *   8. give back the memory of heads and the completion queue, leave the device, which may
+ *      then be removed.
  *
  * Step 7 comes after the drain because what the peer sent before it
  * disconnected is still to be read. On Soft-RoCE the queue pair is destroyed between the
@@ -70,7 +71,10 @@ static void hps_rdma_unmap_list(struct list_head *list)
 		hps_dma_unmap(buf);
 }
 
-/* Nothing is posted any more: take all memory from the device. */
+/*
+ * Nothing is posted any more: take all memory from the device but what a message's head is
+ * sent from, which goes with the queue pair.
+ */
 static void hps_rdma_unmap(struct hps_link *link)
 {
 	struct hps_conn *conn = &link->conn;
@@ -81,9 +85,6 @@ static void hps_rdma_unmap(struct hps_link *link)
 	hps_rdma_unmap_list(&conn->txq);
 	hps_rdma_unmap_list(&conn->tx_flight);
 	hps_rdma_unmap_list(&conn->tx_spare);
-	if (link->hdrs)
-		hps_buf_free(&link->hdrs->buf);
-	link->hdrs = NULL;
 	spin_unlock_bh(&conn->lock);
 }
 
@@ -117,6 +118,9 @@ static void hps_rdma_end_keys(struct hps_link *link)
 /* Nothing is left but what the queue pair needed. */
 static void hps_rdma_leave(struct hps_link *link)
 {
+	if (link->hdrs)
+		hps_buf_free(&link->hdrs->buf);
+	link->hdrs = NULL;
 	if (link->cq)
 		ib_cq_pool_put(link->cq, link->nr_cqe);
 	link->cq = NULL;
