@@ -29,9 +29,7 @@ int hps_addr_parse(struct hps_addr *addr, const struct sockaddr *sa, int len)
 	if (len < offsetofend(struct sockaddr, sa_family))
 		return -EINVAL;
 	/* Without it there is nothing behind what would be asked of an address. */
-	if (sa->sa_family == AF_INET6 && !ipv6_mod_enabled())
-		return -EAFNOSUPPORT;
-	if (sa->sa_family == AF_INET6) {
+	if (sa->sa_family == AF_INET6 && ipv6_mod_enabled()) {
 		if (len < SIN6_LEN_RFC2133)
 			return -EINVAL;
 		addr->ip = sin6->sin6_addr;
@@ -43,10 +41,10 @@ int hps_addr_parse(struct hps_addr *addr, const struct sockaddr *sa, int len)
 		addr->v6 = true;
 		return 0;
 	}
-	if (sa->sa_family != AF_INET && sa->sa_family != hps_family)
-		return -EAFNOSUPPORT;
 	if (len < sizeof(*sin))
 		return -EINVAL;
+	if (sa->sa_family != AF_INET && sa->sa_family != hps_family)
+		return -EAFNOSUPPORT;
 	ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, &addr->ip);
 	addr->port = ntohs(sin->sin_port);
 	addr->scope = 0;

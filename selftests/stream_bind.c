@@ -357,8 +357,11 @@ TEST_F(bind, other_families)
 
 	ASSERT_OK(fd);
 	for (i = 0; i < ARRAY_SIZE(families); i++) {
+		addr = self->t.b;
 		addr.sa.sa_family = families[i];
 		EXPECT_ERRNO(EAFNOSUPPORT, hps_bind(fd, addr));
+		addr.len = sizeof(struct sockaddr_in) - 1;
+		EXPECT_ERRNO(EINVAL, hps_bind(fd, addr));
 	}
 }
 
@@ -374,6 +377,8 @@ TEST_F(bind, no_family)
 	ASSERT_OK(fd);
 	addr.sa.sa_family = AF_UNSPEC;
 	EXPECT_ERRNO(EAFNOSUPPORT, hps_bind(fd, addr));
+	addr.len = sizeof(addr.sa.sa_family);
+	EXPECT_ERRNO(EINVAL, hps_bind(fd, addr));
 	addr = hps_any(AF_INET, 0);
 	addr.sa.sa_family = AF_UNSPEC;
 	EXPECT_OK(hps_bind(fd, addr));

@@ -570,6 +570,8 @@ TEST_F(connect, bad_address)
 	EXPECT_ERRNO(EAFNOSUPPORT, hps_connect(c, addr));
 	addr.sa.sa_family = AF_PACKET;
 	EXPECT_ERRNO(EAFNOSUPPORT, hps_connect(c, addr));
+	addr.len = sizeof(struct sockaddr_in) - 1;
+	EXPECT_ERRNO(EINVAL, hps_connect(c, addr));
 	/* None of it did harm. */
 	EXPECT_OK(connect(c, &at.sa, least));
 	EXPECT_OK(hps_accept(l));
