@@ -682,14 +682,42 @@ void hps_recv_msg_init(struct hps_recv_msg *to, struct msghdr *msg, size_t len,
  * @msg: where to
  * @len: bytes
  *
- * Return: as sock_recv_errqueue().
+ * In the form of ip_recv_error() and ipv6_recv_error(), with the address of an offender,
+ * though there is none: sock_recv_errqueue() leaves it out.
+ *
+ * Context: process.
+ * Return: bytes of what the notification is about, which is 0; -EAGAIN if there is none,
+ * -EFAULT.
  */
 int hps_recv_errqueue(struct sock *sk, struct msghdr *msg, size_t len)
 {
-	bool v6 = hps_sk(sk)->local.v6;
+	struct {
+		struct sock_extended_err ee;
+		struct sockaddr_in6 offender;
+	} hdr = {};
+	struct sk_buff *skb = sock_dequeue_err_skb(sk);
+	int copied, err;
 
-	return sock_recv_errqueue(sk, msg, len, v6 ? SOL_IPV6 : SOL_IP,
-				  v6 ? IPV6_RECVERR : IP_RECVERR);
+	if (!skb)
+		return -EAGAIN;
+	copied = min_t(size_t, len, skb->len);
+	if (copied < skb->len)
+		msg->msg_flags |= MSG_TRUNC;
+	err = skb_copy_datagram_msg(skb, 0, msg, copied);
+	if (err)
+		goto out;
+	sock_recv_timestamp(msg, sk, skb);
+	hdr.ee = SKB_EXT_ERR(skb)->ee;
+	if (hps_sk(sk)->local.v6)
+		put_cmsg(msg, SOL_IPV6, IPV6_RECVERR, sizeof(hdr), &hdr);
+	else
+		put_cmsg(msg, SOL_IP, IP_RECVERR,
+			 sizeof(hdr.ee) + sizeof(struct sockaddr_in), &hdr);
+	msg->msg_flags |= MSG_ERRQUEUE;
+	err = copied;
+out:
+	kfree_skb(skb);
+	return err;
 }
 
 static void hps_recv_tell_stamp(const struct sock *sk, struct msghdr *msg, ktime_t stamp)

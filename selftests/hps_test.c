@@ -1045,15 +1045,19 @@ int hps_completion(const struct hps *t, int fd, struct sock_extended_err *ee)
 	struct cmsghdr *cmsg;
 	int level = t->af == AF_INET ? SOL_IP : SOL_IPV6;
 	int type = t->af == AF_INET ? IP_RECVERR : IPV6_RECVERR;
+	size_t len = sizeof(*ee) + (t->af == AF_INET ? sizeof(struct sockaddr_in) :
+						       sizeof(struct sockaddr_in6));
 
 	if (recvmsg(fd, &msg, MSG_ERRQUEUE))
 		return -1;
 	cmsg = CMSG_FIRSTHDR(&msg);
 	errno = EPROTO;
 	if (!(msg.msg_flags & MSG_ERRQUEUE) || !cmsg || cmsg->cmsg_level != level ||
-	    cmsg->cmsg_type != type)
+	    cmsg->cmsg_type != type || cmsg->cmsg_len != CMSG_LEN(len))
 		return -1;
 	memcpy(ee, CMSG_DATA(cmsg), sizeof(*ee));
+	if (SO_EE_OFFENDER((struct sock_extended_err *)CMSG_DATA(cmsg))->sa_family != AF_UNSPEC)
+		return -1;
 	return ee->ee_errno || ee->ee_origin != SO_EE_ORIGIN_ZEROCOPY || ee->ee_type ? -1 : 0;
 }
 
