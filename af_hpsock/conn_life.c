@@ -362,6 +362,7 @@ void hps_conn_established(struct hps_conn *conn)
 	} else if (sk) {
 		hps_stat_inc(conn->hn, HPS_STAT_CONNECT);
 		hps_port_rename(sk, &conn->local);
+		sk_incoming_cpu_update(sk);
 		hps_probe_arm(conn);
 	}
 }

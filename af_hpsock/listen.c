@@ -223,8 +223,12 @@ static struct sock *hps_accept_sock(struct sock *listener,
 	if (held)
 		sock_put(held);
 
-	if (!hps_conn_attach(conn, sk))
+	if (!hps_conn_attach(conn, sk)) {
+		/* Nobody has noted which one had the request: that of who asks now. */
+		if (READ_ONCE(sk->sk_incoming_cpu) < 0)
+			sk_incoming_cpu_update(sk);
 		return sk;
+	}
 	hps_port_release(sk);
 	sock_set_flag(sk, SOCK_DEAD);
 	sock_put(sk);

@@ -39,7 +39,7 @@ static const struct {
 	{ SOL_SOCKET, SO_MEMINFO, NEVER, NEW },	/* has the buffers' sizes */
 	{ SOL_SOCKET, SO_SNDBUF, FIRST, NEW },
 	{ SOL_SOCKET, SO_RCVBUF, FIRST, NEW },
-	{ SOL_SOCKET, SO_INCOMING_CPU, FIRST, CONNECTED },	/* nothing came yet */
+	{ SOL_SOCKET, SO_INCOMING_CPU, FIRST, CONNECTED },	/* of another handler */
 	{ SOL_TCP, TCP_CONGESTION, NEVER, NEW },
 	{ SOL_TCP, TCP_INFO, NEVER, NEW },
 	{ SOL_TCP, TCP_QUICKACK, FIRST, CONNECTED },	/* says what happens, too */

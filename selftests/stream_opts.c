@@ -405,6 +405,21 @@ TEST_F(opts, addrform)
 	EXPECT_EQ(1000, hps_pull(s, 1000, 1000, 1));
 }
 
+/* Known before there was data: programs choose who serves a connection by it. */
+TEST_F(opts, incoming_cpu)
+{
+	struct hps_addr at;
+	int l = hps_listen(&self->t, 1, &at), s;
+
+	ASSERT_OK(l);
+	EXPECT_EQ(-1, hps_opt(self->fd, SOL_SOCKET, SO_INCOMING_CPU));
+	ASSERT_OK(hps_connect(self->fd, at));
+	s = hps_accept(l);
+	ASSERT_OK(s);
+	EXPECT_LE(0, hps_opt(s, SOL_SOCKET, SO_INCOMING_CPU));
+	EXPECT_LE(0, hps_opt(self->fd, SOL_SOCKET, SO_INCOMING_CPU));
+}
+
 /* Only the interface that leads there will do. */
 TEST_F(opts, device)
 {
