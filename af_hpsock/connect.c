@@ -153,6 +153,9 @@ static void hps_connect_undo(struct sock *sk)
 		hps_port_close(sk);
 	hps_port_part(sk);
 	sk->sk_shutdown = 0;
+	/* These go with a connection, see tcp_disconnect(). */
+	WRITE_ONCE(hsk->user_mss, 0);
+	WRITE_ONCE(hsk->window_clamp, 0);
 	/* Whether it has the port still or not, as tcp_disconnect() leaves the name. */
 	local = hsk->local;
 	if (!(sk->sk_userlocks & SOCK_BINDADDR_LOCK)) {

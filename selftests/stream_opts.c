@@ -405,6 +405,26 @@ TEST_F(opts, addrform)
 	EXPECT_EQ(1000, hps_pull(s, 1000, 1000, 1));
 }
 
+/* Two go with the connection. */
+TEST_F(opts, parted)
+{
+	struct hps_addr none = self->t.b;
+	int i, fd[2] = { self->fd, self->ref };
+
+	none.sa.sa_family = AF_UNSPEC;
+	for (i = 0; i < 2; i++) {
+		ASSERT_OK(hps_set(fd[i], SOL_TCP, TCP_MAXSEG, 1000));
+		ASSERT_OK(hps_set(fd[i], SOL_TCP, TCP_WINDOW_CLAMP, 100000));
+		ASSERT_OK(hps_set(fd[i], SOL_TCP, TCP_KEEPIDLE, 77));
+		EXPECT_EQ(1000, hps_opt(fd[i], SOL_TCP, TCP_MAXSEG));
+		EXPECT_EQ(100000, hps_opt(fd[i], SOL_TCP, TCP_WINDOW_CLAMP));
+		ASSERT_OK(hps_connect(fd[i], none));
+		EXPECT_NE(1000, hps_opt(fd[i], SOL_TCP, TCP_MAXSEG));
+		EXPECT_EQ(0, hps_opt(fd[i], SOL_TCP, TCP_WINDOW_CLAMP));
+		EXPECT_EQ(77, hps_opt(fd[i], SOL_TCP, TCP_KEEPIDLE));
+	}
+}
+
 /* Known before there was data: programs choose who serves a connection by it. */
 TEST_F(opts, incoming_cpu)
 {
