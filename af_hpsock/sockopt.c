@@ -463,6 +463,15 @@ static int hps_opt_write(int level, const void *buf, int n, char __user *optval,
 	       -EFAULT : 0;
 }
 
+/* TCP over IPv4 has a word for levels that nobody knows, TCP over IPv6 has not. */
+static int hps_opt_unknown(const struct sock *sk, int level)
+{
+	bool known = level == SOL_TCP || level == SOL_IP || level == SOL_IPV6 ||
+		     level == SOL_HPSOCK;
+
+	return known || hps_sk(sk)->local.v6 ? -ENOPROTOOPT : -EOPNOTSUPP;
+}
+
 /**
  * hps_getsockopt - proto_ops.getsockopt, for levels other than SOL_SOCKET
  * @sock: the socket
@@ -472,8 +481,8 @@ static int hps_opt_write(int level, const void *buf, int n, char __user *optval,
  * @optlen: room, and then the length
  *
  * Context: process.
- * Return: 0, -ENOPROTOOPT, -EINVAL, -EFAULT, -ENOMEM, and what an option has to
- * say.
+ * Return: 0, -ENOPROTOOPT, -EOPNOTSUPP, -EINVAL, -EFAULT, -ENOMEM, and what an option has
+ * to say.
  */
 int hps_getsockopt(struct socket *sock, int level, int optname,
 		   char __user *optval, int __user *optlen)
@@ -484,7 +493,7 @@ int hps_getsockopt(struct socket *sock, int level, int optname,
 	void *buf;
 
 	if (!opt || opt->effect == HPS_REFUSED)
-		return -ENOPROTOOPT;
+		return hps_opt_unknown(sk, level);
 	if (get_user(len, optlen))
 		return -EFAULT;
 	if (len < 0)
