@@ -159,11 +159,10 @@ static void hps_connect_undo(struct sock *sk)
 	/* Whether it has the port still or not, as tcp_disconnect() leaves the name. */
 	local = hsk->local;
 	if (!(sk->sk_userlocks & SOCK_BINDADDR_LOCK)) {
-		if (local.v6 && local.port)
+		if (local.v6)
 			local.ip = in6addr_any;
 		else
 			ipv6_addr_set_v4mapped(htonl(INADDR_ANY), &local.ip);
-		local.v6 = local.v6 && local.port;
 		local.scope = 0;
 	}
 	hps_port_rename(sk, &local);

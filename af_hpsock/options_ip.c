@@ -11,6 +11,7 @@
 #include "compat.h"
 #include "conn.h"
 #include "options.h"
+#include "port.h"
 #include "sock.h"
 
 static u8 hps_ip_class(u8 old, int val)
@@ -226,12 +227,26 @@ const struct hps_opt_ops hps_ip_v6only = {
 	.get = hps_ip_get_v6only,
 };
 
+/* As a socket that was opened for IPv6: what hpsock_run(1) makes of one. */
+static int hps_ip_begin_v6(struct sock *sk)
+{
+	static const struct hps_addr any = { .ip = IN6ADDR_ANY_INIT, .v6 = true };
+
+	if (sk->sk_state != TCP_CLOSE || inet_sk(sk)->inet_num || hps_sk(sk)->peer.port ||
+	    !hps_addr_any(&hps_sk(sk)->local.ip))
+		return -EINVAL;
+	hps_port_rename(sk, &any);
+	return 0;
+}
+
 /* From now on the addresses are told as those of IPv4 that they are. */
 static int hps_ip_set_addrform(struct sock *sk, const struct hps_opt *opt,
 			       int val)
 {
 	struct hps_sock *hsk = hps_sk(sk);
 
+	if (val == AF_INET6)
+		return hps_ip_begin_v6(sk);
 	if (val != AF_INET)
 		return -EINVAL;
 	if (sk->sk_state != TCP_ESTABLISHED)

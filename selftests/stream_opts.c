@@ -189,7 +189,7 @@ TEST_F(opts, ipv6)
 	EXPECT_ERRNO(ENOTCONN, hps_opt(self->ref, SOL_IPV6, IPV6_MTU));
 	EXPECT_ERRNO(ENOTCONN, hps_opt(self->fd, SOL_IPV6, IPV6_ADDRFORM));
 	EXPECT_ERRNO(ENOTCONN, hps_set(self->fd, SOL_IPV6, IPV6_ADDRFORM, AF_INET));
-	EXPECT_ERRNO(EINVAL, hps_set(self->fd, SOL_IPV6, IPV6_ADDRFORM, AF_INET6));
+	EXPECT_ERRNO(EINVAL, hps_set(self->fd, SOL_IPV6, IPV6_ADDRFORM, AF_UNSPEC));
 }
 
 static const struct {
@@ -403,6 +403,88 @@ TEST_F(opts, addrform)
 	EXPECT_EQ(AF_INET, name.sa.sa_family);
 	ASSERT_EQ(1000, hps_push(fd, 1000, 1000, 1));
 	EXPECT_EQ(1000, hps_pull(s, 1000, 1000, 1));
+}
+
+/* As a socket that was opened with AF_INET6, which is what hpsock_run(1) makes it for. */
+static int speak_ipv6(const struct hps *t, int fd)
+{
+	return t->rdma ? hps_set(fd, SOL_IPV6, IPV6_ADDRFORM, AF_INET6) : 0;
+}
+
+static int reach(const struct hps *t, int l, struct hps_addr at, struct hps_addr *peer)
+{
+	int c = hps_socket(t, 0), s;
+
+	if (c < 0 || hps_connect(c, at))
+		return -1;
+	s = hps_accept(l);
+	*peer = s < 0 ? hps_any(AF_INET, 0) : hps_peer(s);
+	return s;
+}
+
+TEST_F(opts, opened_for_ipv6)
+{
+	struct hps_addr name, peer, to = hps_parse("10.3.0.2", 0);
+	struct hps v4 = self->t;
+	int l = self->fd;
+
+	if (self->t.af == AF_INET)
+		SKIP(return, "of IPv6 alone");
+	if (!v4.rdma)
+		v4.domain = AF_INET;
+	ASSERT_OK(speak_ipv6(&self->t, l));
+	name = hps_name(l);
+	EXPECT_EQ(AF_INET6, name.sa.sa_family);
+	EXPECT_EQ(0, hps_port(&name));
+	EXPECT_ERRNO(ENOPROTOOPT, hps_opt(l, 9999, 9999));
+	/* All of both versions, though nothing has bound it. */
+	ASSERT_OK(listen(l, 2));
+	name = hps_name(l);
+	EXPECT_EQ(AF_INET6, name.sa.sa_family);
+	EXPECT_OK(reach(&self->t, l, hps_at(self->t.b, hps_port(&name)), &peer));
+	EXPECT_EQ(AF_INET6, peer.sa.sa_family);
+	EXPECT_FALSE(IN6_IS_ADDR_V4MAPPED(&((struct sockaddr_in6 *)&peer.ss)->sin6_addr));
+	EXPECT_OK(reach(&v4, l, hps_at(to, hps_port(&name)), &peer));
+	EXPECT_EQ(AF_INET6, peer.sa.sa_family);
+	EXPECT_TRUE(IN6_IS_ADDR_V4MAPPED(&((struct sockaddr_in6 *)&peer.ss)->sin6_addr));
+	/* Not any more. */
+	EXPECT_ERRNO(EINVAL, hps_set(l, SOL_IPV6, IPV6_ADDRFORM, AF_INET6));
+}
+
+TEST_F(opts, opened_for_ipv6_only)
+{
+	struct hps_addr name, peer, to = hps_parse("10.3.0.2", 0);
+	struct hps v4 = self->t;
+	int l = self->fd;
+
+	if (self->t.af == AF_INET)
+		SKIP(return, "of IPv6 alone");
+	if (!v4.rdma)
+		v4.domain = AF_INET;
+	ASSERT_OK(speak_ipv6(&self->t, l));
+	ASSERT_OK(hps_set(l, SOL_IPV6, IPV6_V6ONLY, 1));
+	ASSERT_OK(listen(l, 2));
+	name = hps_name(l);
+	EXPECT_OK(reach(&self->t, l, hps_at(self->t.b, hps_port(&name)), &peer));
+	EXPECT_ERRNO(ECONNREFUSED, reach(&v4, l, hps_at(to, hps_port(&name)), &peer));
+}
+
+/* What it was opened for stays when it is not connected any more. */
+TEST_F(opts, opened_for_ipv6_and_parted)
+{
+	struct hps_addr at, name;
+	int l = hps_listen(&self->t, 1, &at);
+
+	if (self->t.af == AF_INET)
+		SKIP(return, "of IPv6 alone");
+	ASSERT_OK(l);
+	ASSERT_OK(speak_ipv6(&self->t, self->fd));
+	ASSERT_OK(hps_connect(self->fd, at));
+	at.sa.sa_family = AF_UNSPEC;
+	ASSERT_OK(hps_connect(self->fd, at));
+	name = hps_name(self->fd);
+	EXPECT_EQ(AF_INET6, name.sa.sa_family);
+	EXPECT_TRUE(IN6_IS_ADDR_UNSPECIFIED(&((struct sockaddr_in6 *)&name.ss)->sin6_addr));
 }
 
 /* Two go with the connection. */
