@@ -46,9 +46,9 @@ without_family()
 converted()
 {
 	is 'IPv4' "$family 1 6" "$run" "$domain" $inet $stream 0
-	is 'IPv6' "$family 1 6" "$run" "$domain" $inet6 $stream 0
+	is 'IPv6' "$family 1 6 inet6" "$run" "$domain" $inet6 $stream 0
 	is 'IPPROTO_TCP' "$family 1 6" "$run" "$domain" $inet $stream $tcp
-	is 'flags stay' "$family 1 6 nonblock cloexec" \
+	is 'flags stay' "$family 1 6 nonblock cloexec inet6" \
 		"$run" "$domain" $inet6 $((stream | nonblock | cloexec)) $tcp
 }
 
@@ -80,6 +80,8 @@ launcher()
 	is 'status of the program' 42 status "$run" sh -c 'exit 42'
 	# shellcheck disable=SC2016 # for the inner shell
 	is 'death of the program' 143 status "$run" sh -c 'kill $$'
+	is 'a probe of somebody else' "$family 1 6" \
+		env HPSOCK_RUN_PROBE=1 "$run" "$domain" $inet $stream 0
 	is 'no such program' 127 status "$run" "$tmp/none"
 	is 'no program' 2 status "$run"
 	is 'unknown option' 2 status "$run" -x true

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Opens the socket named by its arguments and prints what the kernel made of
- * it: family, type, protocol, whether it blocks and whether exec() closes it.
+ * it: family, type, protocol, whether it blocks, whether exec() closes it, and
+ * whether its name is one of IPv6.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,8 @@ static int option(int fd, int name)
 
 int main(int argc, char **argv)
 {
+	struct sockaddr_storage name = {};
+	socklen_t len = sizeof(name);
 	int fd;
 
 	if (argc != 4) {
@@ -32,9 +35,11 @@ int main(int argc, char **argv)
 		puts(strerrorname_np(errno));
 		return 1;
 	}
-	printf("%d %d %d%s%s\n", option(fd, SO_DOMAIN), option(fd, SO_TYPE),
+	getsockname(fd, (struct sockaddr *)&name, &len);
+	printf("%d %d %d%s%s%s\n", option(fd, SO_DOMAIN), option(fd, SO_TYPE),
 	       option(fd, SO_PROTOCOL),
 	       fcntl(fd, F_GETFL) & O_NONBLOCK ? " nonblock" : "",
-	       fcntl(fd, F_GETFD) & FD_CLOEXEC ? " cloexec" : "");
+	       fcntl(fd, F_GETFD) & FD_CLOEXEC ? " cloexec" : "",
+	       name.ss_family == AF_INET6 ? " inet6" : "");
 	return 0;
 }

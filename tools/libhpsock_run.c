@@ -7,6 +7,8 @@
  * kernel answers (EAFNOSUPPORT included) is what the program gets to see.
  */
 #define _GNU_SOURCE
+/* Programs for another C library load it, too: what is called has to be in each. */
+#undef _FORTIFY_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -36,18 +38,16 @@ static int family;
 static int read_family(void)
 {
 	char buf[16];
-	ssize_t n;
-	int fd, nr;
+	ssize_t n, i;
+	int fd, nr = 0;
 
 	fd = open(FAMILY_PARAM, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return AF_HPSOCK;
-	n = read(fd, buf, sizeof(buf) - 1);
+	n = read(fd, buf, sizeof(buf));
 	close(fd);
-	if (n <= 0)
-		return AF_HPSOCK;
-	buf[n] = '\0';
-	nr = atoi(buf);
+	for (i = 0; i < n && buf[i] >= '0' && buf[i] <= '9'; i++)
+		nr = 10 * nr + buf[i] - '0';
 	return nr > 0 ? nr : AF_HPSOCK;
 }
 
@@ -69,18 +69,34 @@ static int is_tcp(int domain, int type, int protocol)
 	       (protocol == 0 || protocol == IPPROTO_TCP);
 }
 
+/* Its own family serves both versions of IP; this one was opened for IPv6. */
+static int begin_as_ipv6(int fd)
+{
+	int family = AF_INET6;
+
+	if (!setsockopt(fd, IPPROTO_IPV6, IPV6_ADDRFORM, &family, sizeof(family)))
+		return fd;
+	/* The kernel has no IPv6, as socket() would have said. */
+	close(fd);
+	errno = EAFNOSUPPORT;
+	return -1;
+}
+
 __attribute__((visibility("default")))
 int socket(int domain, int type, int protocol)
 {
+	int fd;
+
 	if (!next_socket || !family)
 		look_up();
 	if (!next_socket) {
 		errno = EOPNOTSUPP;
 		return -1;
 	}
-	if (is_tcp(domain, type, protocol))
-		domain = family;
-	return next_socket(domain, type, protocol);
+	if (!is_tcp(domain, type, protocol))
+		return next_socket(domain, type, protocol);
+	fd = next_socket(family, type, protocol);
+	return domain == AF_INET6 && fd >= 0 ? begin_as_ipv6(fd) : fd;
 }
 
 /*
