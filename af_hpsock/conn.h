@@ -124,6 +124,7 @@ enum hps_fetching {
  * @tx_hold: sources are being taken back (cancel.c); nothing of the stream is posted
  * @tx_back: bytes that were taken back
  * @tx_call: where in the stream the bytes of the last call begin, modulo 2^32
+ * @rx_cpu: instead, until accept(): which processor had the last of the peer
  * @tx_call_len: how many they are, those included that it has not queued yet; 0 if they
  *	are held back
  * @tx_urgent: one of the bytes to post is urgent
@@ -239,7 +240,10 @@ struct hps_conn {
 	u32 tx_msg_max;
 	u32 tx_least;
 	u32 tx_lend_max;
-	u32 tx_call;
+	union {
+		u32 tx_call;
+		u32 rx_cpu;
+	};
 	struct hps_buf *tx_head;
 	u16 lend_pause;
 	u16 lend_skip;

@@ -350,6 +350,7 @@ void hps_conn_established(struct hps_conn *conn)
 	if (conn->listener) {
 		hps_stat_inc(conn->hn, HPS_STAT_ACCEPT);
 		conn->confirmed = true;
+		conn->rx_cpu = raw_smp_processor_id();
 		defer = READ_ONCE(hps_sk(conn->listener)->defer_accept);
 		conn->deferred = defer;
 		if (defer)

@@ -113,6 +113,8 @@ int hps_conn_rx_data(struct hps_conn *conn, struct hps_buf *buf, bool tight,
 		hps_conn_undefer(conn);
 	if (sk)
 		sk_incoming_cpu_update(sk);
+	else if (conn->listener)
+		conn->rx_cpu = raw_smp_processor_id();
 	if (sk && (here || hps_readable(sk, conn)))
 		sk->sk_data_ready(sk);
 	return 0;

@@ -219,16 +219,14 @@ static struct sock *hps_accept_sock(struct sock *listener,
 	spin_lock_bh(&conn->lock);
 	held = conn->listener;
 	conn->listener = NULL;
+	WRITE_ONCE(sk->sk_incoming_cpu, conn->rx_cpu);
+	conn->tx_call = 0;
 	spin_unlock_bh(&conn->lock);
 	if (held)
 		sock_put(held);
 
-	if (!hps_conn_attach(conn, sk)) {
-		/* Nobody has noted which one had the request: that of who asks now. */
-		if (READ_ONCE(sk->sk_incoming_cpu) < 0)
-			sk_incoming_cpu_update(sk);
+	if (!hps_conn_attach(conn, sk))
 		return sk;
-	}
 	hps_port_release(sk);
 	sock_set_flag(sk, SOCK_DEAD);
 	sock_put(sk);

@@ -47,6 +47,19 @@ static void hps_conn_rx_data__queued(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->consumed, 0);
 }
 
+/* Kept for the socket that accept() makes: who had it last. */
+static void hps_conn_rx_data__not_accepted(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct sock *listener = fake_sock(test, SOCK_STREAM);
+
+	fake->conn.listener = listener;
+	fake->conn.rx_cpu = nr_cpu_ids;
+	KUNIT_EXPECT_EQ(test, fake_receive(fake, fake_rx(test, 1000, 400), false, -1), 0);
+	KUNIT_EXPECT_LT(test, fake->conn.rx_cpu, nr_cpu_ids);
+	fake->conn.listener = NULL;
+}
+
 /* Small ones always, others when the peer is about to run out; if there is room. */
 static void hps_conn_join__when(struct kunit *test)
 {
@@ -162,6 +175,7 @@ static struct kunit_case conn_rx_cases[] = {
 	KUNIT_CASE(hps_conn_rx_fin__states),
 	KUNIT_CASE(hps_conn_rx_finack__states),
 	KUNIT_CASE(hps_conn_rx_data__queued),
+	KUNIT_CASE(hps_conn_rx_data__not_accepted),
 	KUNIT_CASE(hps_conn_join__when),
 	KUNIT_CASE(hps_conn_rx_data__after_fin),
 	KUNIT_CASE(hps_conn_rx_data__orphan),
