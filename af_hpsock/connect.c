@@ -153,9 +153,6 @@ static void hps_connect_undo(struct sock *sk)
 		hps_port_close(sk);
 	hps_port_part(sk);
 	sk->sk_shutdown = 0;
-	/* These go with a connection, see tcp_disconnect(). */
-	WRITE_ONCE(hsk->user_mss, 0);
-	WRITE_ONCE(hsk->window_clamp, 0);
 	/* Whether it has the port still or not, as tcp_disconnect() leaves the name. */
 	local = hsk->local;
 	if (!(sk->sk_userlocks & SOCK_BINDADDR_LOCK)) {
@@ -166,6 +163,14 @@ static void hps_connect_undo(struct sock *sk)
 		local.scope = 0;
 	}
 	hps_port_rename(sk, &local);
+}
+
+/* What there was of a connection is over, and two options go with it: tcp_disconnect(). */
+static void hps_connect_part(struct sock *sk)
+{
+	hps_connect_undo(sk);
+	WRITE_ONCE(hps_sk(sk)->user_mss, 0);
+	WRITE_ONCE(hps_sk(sk)->window_clamp, 0);
 }
 
 static bool hps_connect_unicast(struct sock *sk, const struct in6_addr *ip)
@@ -347,7 +352,7 @@ int hps_disconnect(struct sock *sk, int flags)
 
 	if (sk->sk_state == TCP_LISTEN)
 		hps_unlisten(sk);
-	hps_connect_undo(sk);
+	hps_connect_part(sk);
 	WRITE_ONCE(sk->sk_peek_off, -1);
 	/* tcp_disconnect() leaves word of what it broke off, and what there was before. */
 	if (err)
@@ -438,7 +443,7 @@ static int hps_connect_locked(struct socket *sock, struct sockaddr *uaddr,
 		err = sock_error(sk) ?: -ECONNABORTED;
 		sk->sk_disconnects++;
 		sock->state = SS_UNCONNECTED;
-		hps_connect_undo(sk);
+		hps_connect_part(sk);
 		return err;
 	}
 	sock->state = SS_CONNECTED;
