@@ -473,7 +473,7 @@ TEST_F(opts, opened_for_ipv6_only)
 TEST_F(opts, opened_for_ipv6_and_parted)
 {
 	struct hps_addr at, name;
-	int l = hps_listen(&self->t, 1, &at);
+	int l = hps_listen(&self->t, 1, &at), fd;
 
 	if (self->t.af == AF_INET)
 		SKIP(return, "of IPv6 alone");
@@ -485,6 +485,12 @@ TEST_F(opts, opened_for_ipv6_and_parted)
 	name = hps_name(self->fd);
 	EXPECT_EQ(AF_INET6, name.sa.sa_family);
 	EXPECT_TRUE(IN6_IS_ADDR_UNSPECIFIED(&((struct sockaddr_in6 *)&name.ss)->sin6_addr));
+	/* Nor when it never was. */
+	fd = hps_socket(&self->t, 0);
+	ASSERT_OK(speak_ipv6(&self->t, fd));
+	ASSERT_OK(hps_connect(fd, at));
+	name = hps_name(fd);
+	EXPECT_EQ(AF_INET6, name.sa.sa_family);
 }
 
 /* Two go with the connection. */
