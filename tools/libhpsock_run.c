@@ -2,9 +2,10 @@
 /*
  * libhpsock_run: the preload behind hpsock_run(1).
  *
- * It rewrites one thing: the family of a TCP socket() call. Everything after
- * that is the kernel's business, so nothing else is intercepted, and what the
- * kernel answers (EAFNOSUPPORT included) is what the program gets to see.
+ * It rewrites one thing: the family of a TCP socket() call, and tells the new socket
+ * if that was to be AF_INET6. Everything after that is the kernel's business, so
+ * nothing else is intercepted, and what the kernel answers (EAFNOSUPPORT included) is
+ * what the program gets to see.
  */
 #define _GNU_SOURCE
 /* Programs for another C library load it, too: what is called has to be in each. */
@@ -72,10 +73,15 @@ static int is_tcp(int domain, int type, int protocol)
 /* Its own family serves both versions of IP; this one was opened for IPv6. */
 static int begin_as_ipv6(int fd)
 {
-	int family = AF_INET6;
+	int family = AF_INET6, err = errno;
 
 	if (!setsockopt(fd, IPPROTO_IPV6, IPV6_ADDRFORM, &family, sizeof(family)))
 		return fd;
+	/* Of an older module, or denied: it can be used, and is one of IPv6 once bound. */
+	if (errno != ENOPROTOOPT) {
+		errno = err;
+		return fd;
+	}
 	/* The kernel has no IPv6, as socket() would have said. */
 	close(fd);
 	errno = EAFNOSUPPORT;
