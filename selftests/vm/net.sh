@@ -92,6 +92,17 @@ routes6()
 	END
 }
 
+# in_order: one processor receives what comes by an end.  Otherwise each receives what it
+# has sent, and what was sent by two is received in any order: no wire for RDMA does that.
+in_order()
+{
+	local cpus=/sys/class/net/v0/queues/rx-0/rps_cpus
+	# Our own kernels are without; theirs is a Soft-RoCE that seldom needs it.
+	[ -w $cpus ] && [ -d /sys/devices/system/cpu/cpu1 ] || return 0
+	echo 1 >$cpus
+	echo 2 >${cpus/v0/v1}
+}
+
 veth()
 {
 	driver veth
@@ -104,6 +115,7 @@ veth()
 	END
 	sysctls v0
 	sysctls v1
+	in_order
 	veth_up
 }
 
