@@ -201,6 +201,17 @@ static void hps_receives_fill(struct hps_link *link, struct hps_buf *buf)
 	hps_msg_credit(link);
 }
 
+/*
+ * The peer ran dry, and not all is read. A reader would see to growth, and to what is waited
+ * for with it, but there may be none for long.
+ */
+static void hps_receives_lack(struct hps_link *link)
+{
+	if (link->conn.sk && (link->growth.state == HPS_GROWTH_OPEN ||
+			      link->growth.state == HPS_GROWTH_WAITING))
+		hps_receives_plan_growth(link);
+}
+
 /**
  * hps_receives_again - a buffer that held no DATA is free
  * @link: locked
@@ -216,6 +227,12 @@ void hps_receives_again(struct hps_link *link, struct hps_buf *buf)
 		hps_receives_post(link, buf);
 }
 
+/* Nothing more can come but for free, nor is the peer about to hear of a credit. */
+static bool hps_receives_dry(const struct hps_credit *credit)
+{
+	return hps_credit_dry(credit) && credit->rx_ready == credit->rx_told;
+}
+
 /**
  * hps_receives_spent - likewise, of a message that cost a credit
  * @link: locked
@@ -225,6 +242,11 @@ void hps_receives_spent(struct hps_link *link, struct hps_buf *buf)
 {
 	lockdep_assert_held(&link->conn.lock);
 	hps_receives_fill(link, buf);
+	/* It was the last, and while growth waits it need not come back. */
+	if (unlikely(link->receives.held && hps_receives_dry(&link->credit))) {
+		hps_credit_set_dry(&link->credit, true);
+		hps_receives_lack(link);
+	}
 }
 
 /**
@@ -267,11 +289,8 @@ void hps_receives_hold(struct hps_link *link, const struct hps_buf *buf)
 	if (buf->end == buf->size && buf->size == link->receives.size &&
 	    buf->size < hps_tuned(&link->tuning, HPS_TUNE_BUF_SIZE))
 		WRITE_ONCE(link->growth.full, true);
-	/* A reader would see to it, but there may be none for long. */
-	if (link->credit.dry && link->conn.sk &&
-	    (link->growth.state == HPS_GROWTH_OPEN ||
-	     link->growth.state == HPS_GROWTH_WAITING))
-		hps_receives_plan_growth(link);
+	if (link->credit.dry)
+		hps_receives_lack(link);
 	/* It may have used its last credit before it heard of SHRINK. */
 	if (unlikely(hps_receives_one_more(link)))
 		hps_receives_fill(link, NULL);
@@ -799,7 +818,7 @@ bool hps_receives_full(struct hps_conn *conn)
 	if (hps_shrinking(READ_ONCE(link->shrink)) &&
 	    READ_ONCE(link->receives.held) >= READ_ONCE(credit->window))
 		return true;
-	return hps_credit_dry(credit) && credit->rx_ready == credit->rx_told;
+	return hps_receives_dry(credit);
 }
 
 /**

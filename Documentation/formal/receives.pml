@@ -19,8 +19,8 @@
  * Parameters, with -D: LEVELS; MAX0, MAX1, MAX2 receives that SO_RCVBUF and the
  * window allow of each size; START credits; QUOTA; CTRL receives beyond them, all
  * of which the sender may use; ONCE (FIN and FINACK of the receiver); CARRY (its
- * DATA, which grants as well); PEEK (the program may stop reading); FAIL (memory
- * may be missing). There is no endless run without messages of the sender, so it is
+ * DATA, which grants as well); PEEK (the program may stop reading); SPENT (the sender may
+ * use a credit for SHRINK); FAIL (memory may be missing). There is no endless run without messages of the sender, so it is
  * served. A -DBUG_* breaks a rule: then Spin has to find an error.
  */
 
@@ -60,10 +60,11 @@
 
 #define MIN	2	/* HPS_WINDOW_MIN */
 #define NONE	9
+#define EMPTY	8
 
 mtype = { DATA, CREDIT, FIN, FINACK, BUFFERS };
 
-/* From the sender: 0 a control message, 1 a small one, 2 + n one that fills n. */
+/* From the sender: 0 a control message, 1 a small one, 2 + n one that fills n; EMPTY. */
 chan wire = [MAX0 + CTRL + 2] of { byte };
 /* To it: type, credits granted, level. */
 chan back = [SLOTS + 2] of { mtype, byte, byte };
@@ -88,6 +89,7 @@ byte credits, buffers, control;	/* in back[] */
 byte left = START;
 byte asked;		/* control messages in wire[] */
 byte size, next;	/* of its messages, now and from tx_from on */
+bool emptied;		/* it has sent SHRINK */
 
 #define HELD	(held[0] + held[1] + held[2])
 #define POSTED	(posted[0] + posted[1] + posted[2])
@@ -173,6 +175,13 @@ inline unlock()
 	assert(spare[level] + held[level] + posted[level] == window + CTRL)
 }
 
+/* hps_receives_lack() */
+inline lack()
+{
+	dry = true;
+	work = work || !settled || wait
+}
+
 #define SMALLEST(a)	(a[0] -> 0 : (a[1] -> 1 : 2))
 
 proctype rx()
@@ -197,6 +206,17 @@ end_rx:	do
 		:: v == 0 ->
 			asked--;
 			repost(b)
+		:: v == EMPTY ->
+			assert(told);	/* violation_overrun */
+			told--;
+			/* hps_receives_spent() */
+			fill(b);
+#ifndef BUG_SPENT
+			if
+			:: !told && !owed && HELD -> lack()
+			:: else
+			fi
+#endif
 		:: else ->
 			/* The queue pair would refuse it. */
 			assert(v <= b + 2);
@@ -206,7 +226,10 @@ end_rx:	do
 			/* hps_receives_hold() */
 			held[b]++;
 			filled = filled || (v == b + 2 && b == level);
-			work = work || (dry && (!settled || wait));
+			if
+			:: dry -> lack()
+			:: else
+			fi;
 			/* hps_conn_join() */
 			if
 			:: HELD > 1 && (v == 1 || told <= window / 2) ->
@@ -423,6 +446,16 @@ progress:	atomic {
 		wire!0;
 		assert(len(wire) <= POSTED)
 	   }
+#ifdef SPENT
+	:: atomic {
+		left && !emptied ->
+		emptied = true;
+		left--;
+		reached();
+		wire!EMPTY;
+		assert(len(wire) <= POSTED)
+	   }
+#endif
 	od
 }
 

@@ -270,6 +270,39 @@ static void hps_growth_read__waits_for_credits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->shut, 0);
 }
 
+/*
+ * What the peer uses its last credit for while they are held back may be no data: then
+ * nobody reads on, but they are not held back for ever.
+ */
+static void hps_receives_spent__last_while_waiting(struct kunit *test)
+{
+	struct hps_smaller smaller = { .size = cpu_to_be32(HPS_BUF_MIN), .pads = cpu_to_be32(1) };
+	struct sock *sk;
+	struct fake_link *fake = crowded(test, &sk);
+	struct hps_link *link = fake->link;
+	u32 granted;
+
+	fake_read(fake);
+	grow(fake, sk);
+	KUNIT_EXPECT_EQ(test, link->growth.state, HPS_GROWTH_WAITING);
+	spin_lock_bh(&link->conn.lock);
+	hps_credit_tell(&link->credit);
+	spin_unlock_bh(&link->conn.lock);
+	while (link->credit.rx_told - link->credit.rx_used > 1)
+		fake_data(fake, FAKE_SMALL);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&link->growth.work));
+	granted = link->credit.rx_ready;
+	fake_message(fake, HPS_MSG_SHRINK, &smaller, sizeof(smaller));
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	KUNIT_EXPECT_EQ(test, link->credit.rx_ready, granted);
+	KUNIT_EXPECT_EQ(test, link->growth.state, HPS_GROWTH_WAITING);
+	flush_delayed_work(&link->growth.work);
+	flush_delayed_work(&link->growth.work);
+	KUNIT_EXPECT_NE(test, link->growth.state, HPS_GROWTH_WAITING);
+	KUNIT_EXPECT_GT(test, link->credit.rx_ready, granted);
+	FAKE_EXPECT_POSTED(test, fake);
+}
+
 /* There is room, but no memory: credits are held back no longer. */
 static void hps_growth_read__waited_for_nothing(struct kunit *test)
 {
@@ -481,6 +514,7 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(hps_growth_read__rcvbuf),
 	KUNIT_CASE(hps_growth_read__widens),
 	KUNIT_CASE(hps_growth_read__waits_for_credits),
+	KUNIT_CASE(hps_receives_spent__last_while_waiting),
 	KUNIT_CASE(hps_growth_read__waited_for_nothing),
 	KUNIT_CASE(hps_growth_read__waits_for_reader),
 	KUNIT_CASE(hps_growth_read__waits_for_longer),
