@@ -227,24 +227,31 @@ static bool hps_fetch_settle(struct hps_conn *conn)
  *
  * A read of the peer's memory depends on no program and ends soon. So calls that must
  * not block wait here, too, instead of failing with EAGAIN. The work lets them in after
- * it; another reader that finds more at once goes on first, until it has what it wants.
+ * it; another reader that finds more at once goes on first, until it has what it wants. The
+ * peer has a say in how long that takes, so a process that waits can be killed.
  *
  * Context: process, may sleep, without the lock; @sk may have another connection
  * afterwards.
+ * Return: 0, or -EINTR if it was killed.
  */
-void hps_fetch_turn(struct sock *sk)
+int hps_fetch_turn(struct sock *sk)
 {
 	struct hps_conn *conn = hps_sk_conn(sk);
+	int err = 0;
 
 	while (conn && !hps_fetch_settle(conn)) {
+		/* There is no other signal that ends it. */
+		if (err)
+			return -EINTR;
 		WRITE_ONCE(conn->fetching, HPS_FETCH_WANTED);
 		hps_conn_get(conn);
 		release_sock(sk);
-		wait_var_event(&conn->fetching, hps_fetch_over(conn));
+		err = wait_var_event_killable(&conn->fetching, hps_fetch_over(conn));
 		lock_sock(sk);
 		hps_conn_put(conn);
 		conn = hps_sk_conn(sk);
 	}
+	return 0;
 }
 
 /*

@@ -436,15 +436,15 @@ int hps_recv_wait(struct sock *sk, struct hps_conn *conn, long *timeo,
  * @sk: the socket, locked
  *
  * Context: process, may sleep, without the lock.
- * Return: 0; -EPIPE if the socket was disconnected meanwhile, and may have another peer
- * now, as from sk_wait_event().
+ * Return: 0; -EINTR if it was killed; -EPIPE if the socket was disconnected meanwhile, and
+ * may have another peer now, as from sk_wait_event().
  */
 int hps_recv_turn(struct sock *sk)
 {
 	int disconnects = sk->sk_disconnects;
+	int err = hps_fetch_turn(sk);
 
-	hps_fetch_turn(sk);
-	return disconnects == sk->sk_disconnects ? 0 : -EPIPE;
+	return disconnects == sk->sk_disconnects ? err : -EPIPE;
 }
 
 /* Was all said about the end of the connection? */

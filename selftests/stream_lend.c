@@ -941,6 +941,54 @@ TEST_F_TIMEOUT(lend, slow_offers_unread, 300 * hps_slow())
 	hps_delay_no_packets();
 }
 
+/*
+ * Who waits while another reader fetches one offer after the other can be killed. Returns how
+ * many bytes were left to fetch then.
+ */
+static int64_t kill_between(const struct hps *t, int c, int s)
+{
+	enum { LEN = 4096, SENDS = 40, ALL = LEN * SENDS };
+	struct hps_call whole = { .fn = hps_recv_call, .fd = s, .buf = in, .len = ALL,
+				  .arg = MSG_WAITALL };
+	long before = hps_stat("rx_fetched"), left;
+	static uint8_t out[ALL];
+	pid_t pid;
+	int n;
+
+	hps_fill(out, ALL, 0, 1);
+	for (n = 0; n < SENDS; n++)
+		if (!send_all(c, out + n * LEN, LEN, promised(t)))
+			return -1;
+	hps_start(&whole);
+	if (!hps_until_stat("rx_fetched", before + LEN))
+		return -1;
+	pid = hps_fork();
+	if (!pid) {
+		recv(s, in, 1, MSG_DONTWAIT);
+		_exit(0);
+	}
+	if (pid < 0)
+		return -1;
+	hps_until_blocked(pid);
+	kill(pid, SIGKILL);
+	if (hps_reap(pid) != 128 + SIGKILL)
+		return -1;
+	left = before + ALL - hps_stat("rx_fetched");
+	return hps_done(&whole) && whole.ret == ALL && hps_check(in, ALL, 0, 1) == ALL ? left : -1;
+}
+
+TEST_F_TIMEOUT(lend, slow_offers_killed, 300 * hps_slow())
+{
+	if (!self->t.rdma)
+		SKIP(return, "TCP has what it says is there");
+	if (!offers_slowly(&self->t, self->c)) {
+		hps_delay_no_packets();
+		SKIP(return, "this kernel has no netem");
+	}
+	EXPECT_LT(0, kill_between(&self->t, self->c, self->s));
+	hps_delay_no_packets();
+}
+
 /* Two readers have all of it between them, each byte once. */
 static long count_call(struct hps_call *call)
 {
