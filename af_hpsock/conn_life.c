@@ -227,6 +227,19 @@ void hps_conn_reset(struct hps_conn *conn, int err)
 	conn->ops->ask(conn);
 }
 
+/* From the listening socket to one of its own, in one step: options count of either. Locked. */
+static struct sock *hps_conn_leave_queue(struct hps_conn *conn, struct sock *sk)
+{
+	struct sock *listener = conn->listener;
+
+	if (!listener)
+		return NULL;
+	conn->listener = NULL;
+	WRITE_ONCE(sk->sk_incoming_cpu, conn->rx_cpu);
+	conn->tx_call = 0;
+	return listener;
+}
+
 /**
  * hps_conn_attach - give a connection to a socket
  * @conn: the connection; the caller's reference becomes the socket's
@@ -240,12 +253,14 @@ int hps_conn_attach(struct hps_conn *conn, struct sock *sk)
 {
 	struct hps_sock *hsk = hps_sk(sk);
 	u32 bytes = conn->ops->rx_mem(conn);
+	struct sock *listener;
 
 	if (!hps_sock_charge(sk, bytes, SK_MEM_RECV))
 		return -ENOBUFS;
 	hsk->rx_charged += bytes;
 
 	spin_lock_bh(&conn->lock);
+	listener = hps_conn_leave_queue(conn, sk);
 	rcu_assign_pointer(hsk->conn, conn);
 	if (!conn->ended) {
 		sock_hold(sk);
@@ -266,12 +281,14 @@ int hps_conn_attach(struct hps_conn *conn, struct sock *sk)
 	hps_probe_watch(conn);
 	hps_probe_arm(conn);
 	spin_unlock_bh(&conn->lock);
+	if (listener)
+		sock_put(listener);
 	return 0;
 }
 
 /**
  * hps_conn_orphan - the program is through with the connection
- * @conn: the connection
+ * @conn: locked
  *
  * What is queued is still delivered and the close negotiated.
  *

@@ -203,7 +203,7 @@ static void hps_accept_inherit(struct sock *sk, const struct sock *from)
 static struct sock *hps_accept_sock(struct sock *listener,
 				    struct hps_conn *conn, int kern)
 {
-	struct sock *sk, *held;
+	struct sock *sk;
 
 	sk = hps_sock_alloc(sock_net(listener), NULL, listener->sk_type,
 			    listener->sk_protocol, kern);
@@ -215,15 +215,6 @@ static struct sock *hps_accept_sock(struct sock *listener,
 	hps_sock_set_local(sk, &conn->local);
 	hps_sock_set_peer(sk, &conn->peer);
 	hps_port_share(sk, listener);
-
-	spin_lock_bh(&conn->lock);
-	held = conn->listener;
-	conn->listener = NULL;
-	WRITE_ONCE(sk->sk_incoming_cpu, conn->rx_cpu);
-	conn->tx_call = 0;
-	spin_unlock_bh(&conn->lock);
-	if (held)
-		sock_put(held);
 
 	if (!hps_conn_attach(conn, sk))
 		return sk;

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A socket that a connection is given to, or that is closed, while data comes in: the windows
+ * are widened by selftests/delay. Needs root, kprobes and the devices of vm/run.
+ */
+#include "hps_test.h"
+
+FIXTURE(life) {
+	struct hps t;
+	int l;
+	struct hps_addr at;
+};
+
+FIXTURE_VARIANT(life) {
+	int af;
+};
+
+FIXTURE_VARIANT_ADD(life, hpsock) { AF_INET };
+FIXTURE_VARIANT_ADD(life, hpsock6) { AF_INET6 };
+
+FIXTURE_SETUP(life)
+{
+	hps_init(&self->t, true, variant->af);
+	if (hps_cannot_delay())
+		SKIP(return, "%s", hps_cannot_delay());
+	self->l = hps_listen(&self->t, 1, &self->at);
+	ASSERT_OK(self->l);
+}
+
+FIXTURE_TEARDOWN(life)
+{
+	hps_run("rmmod hpsock_delay 2>/dev/null");
+}
+
+/* Have one function take long, and see that this call is in it. */
+static bool meet(struct hps_call *call, const char *symbol)
+{
+	int64_t end = hps_now() + hps_deadline();
+	int now[2];
+
+	if (hps_run("insmod $HPSOCK_DELAY_KO symbol=%s us=300000", symbol))
+		return false;
+	hps_start(call);
+	do
+		hps_delayed(now);
+	while (!now[0] && hps_now() < end);
+	return now[0] > 0;
+}
+
+/* The option of the listening socket counts until there is another that has it from there */
+TEST_F(life, oobinline_accepted)
+{
+	struct hps_call call = { .fn = hps_accept_call, .fd = self->l };
+	uint8_t buf[3];
+	int c;
+
+	ASSERT_OK(hps_set(self->l, SOL_SOCKET, SO_OOBINLINE, 1));
+	c = hps_dial(&self->t, self->at);
+	ASSERT_OK(c);
+	ASSERT_EQ(1, send(c, "1", 1, MSG_OOB));
+	ASSERT_TRUE(hps_wait(self->l, POLLIN));
+	ASSERT_TRUE(meet(&call, "hps_conn_attach"));
+	ASSERT_EQ(1, send(c, "2", 1, MSG_OOB));
+	ASSERT_OK(shutdown(c, SHUT_WR));
+	ASSERT_TRUE(hps_done(&call));
+	ASSERT_LE(0, call.ret);
+	ASSERT_EQ(1, recv(call.ret, buf, 1, 0));
+	EXPECT_EQ('1', buf[0]);
+	ASSERT_EQ(1, recv(call.ret, buf, 1, 0));
+	EXPECT_EQ('2', buf[0]);
+	EXPECT_EQ(0, recv(call.ret, buf, 1, 0));
+}
+
+TEST_HARNESS_MAIN
