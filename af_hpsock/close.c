@@ -91,20 +91,32 @@ int hps_shutdown(struct socket *sock, int how)
 	return err;
 }
 
+/* The program is through with it. Completions look at SOCK_DEAD; locked. */
+static void hps_close_orphan(struct sock *sk, struct hps_conn *conn)
+{
+	sock_orphan(sk);
+	hps_conn_orphan(conn);
+}
+
 /*
- * Queue FIN, unless close() of this connection has to tell the peer that data
- * was lost: then return false. In one hold of the lock, because what comes in
- * between would neither be read nor, as what follows FIN, be answered by a reset.
+ * Both halves end. Queue FIN, unless close() of this connection has to tell the peer that
+ * data was lost: then return false. In one hold of the lock, because what comes in between
+ * would neither be read nor, as what follows FIN, be answered by a reset: nor by one that
+ * lets what was sent go before, which an orphan's is.
  */
-static bool hps_close_fin(const struct sock *sk, struct hps_conn *conn)
+static bool hps_close_fin(struct sock *sk, struct hps_conn *conn, bool linger)
 {
 	bool reset;
 
 	spin_lock_bh(&conn->lock);
+	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
 	reset = atomic_read(&conn->rx_avail) || sk->sk_state == TCP_SYN_SENT ||
 		(sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime);
-	if (!reset)
+	if (!reset) {
 		hps_shutdown_fin(conn);
+		if (!linger)
+			hps_close_orphan(sk, conn);
+	}
 	spin_unlock_bh(&conn->lock);
 	return !reset;
 }
@@ -122,11 +134,12 @@ void hps_close(struct sock *sk, long timeout)
 
 	lock_sock(sk);
 	conn = hps_sk_conn(sk);
-	hps_shutdown_mark(sk, conn, SHUTDOWN_MASK);
+	if (!conn)
+		hps_shutdown_mark(sk, NULL, SHUTDOWN_MASK);
 	if (sk->sk_state == TCP_LISTEN)
 		hps_unlisten(sk);
 	if (conn) {
-		if (hps_close_fin(sk, conn)) {
+		if (hps_close_fin(sk, conn, timeout)) {
 			sk_stream_wait_close(sk, timeout);
 		} else {
 			hps_conn_drop(conn);
@@ -135,14 +148,12 @@ void hps_close(struct sock *sk, long timeout)
 	}
 	/* Not before: an attempt that ends with its socket plans the next one. */
 	hps_retry_cancel(sk);
-	if (conn) {
-		/* Completions look at SOCK_DEAD. */
+	if (!conn) {
+		sock_orphan(sk);
+	} else if (!sock_flag(sk, SOCK_DEAD)) {
 		spin_lock_bh(&conn->lock);
-		sock_orphan(sk);
+		hps_close_orphan(sk, conn);
 		spin_unlock_bh(&conn->lock);
-		hps_conn_orphan(conn);
-	} else {
-		sock_orphan(sk);
 	}
 	/* From here on hps_port_close() does it, if the connection goes on. */
 	if (sk->sk_state == TCP_CLOSE)

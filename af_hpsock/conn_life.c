@@ -296,21 +296,18 @@ int hps_conn_attach(struct hps_conn *conn, struct sock *sk)
  */
 void hps_conn_orphan(struct hps_conn *conn)
 {
-	struct sock *sk = NULL;
-
-	spin_lock_bh(&conn->lock);
+	lockdep_assert_held(&conn->lock);
 	conn->orphan = true;
 	if (conn->ended) {
-		sk = conn->sk;
+		/* Not the last: close() has the file's. */
+		if (conn->sk)
+			__sock_put(conn->sk);
 		conn->sk = NULL;
 	} else {
 		hps_conn_tx_orphan(conn);
 		hps_conn_arm_orphan(conn);
 		hps_conn_limit_orphans(conn);
 	}
-	spin_unlock_bh(&conn->lock);
-	if (sk)
-		__sock_put(sk);
 }
 
 /**

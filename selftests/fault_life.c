@@ -71,4 +71,43 @@ TEST_F(life, oobinline_accepted)
 	EXPECT_EQ(0, recv(call.ret, buf, 1, 0));
 }
 
+static long close_call(struct hps_call *call)
+{
+	return close(call->fd);
+}
+
+static long pull_call(struct hps_call *call)
+{
+	return hps_pull(call->fd, call->len, call->len, 1);
+}
+
+/* What was sent before a close(), and its FIN, arrive before the reset that data meets */
+TEST_F(life, data_while_closing)
+{
+	struct hps_call call = { .fn = close_call }, pull = { .fn = pull_call };
+	int c, s, len = 20000;
+	uint8_t byte = 1;
+
+	c = hps_dial(&self->t, self->at);
+	ASSERT_OK(c);
+	s = hps_accept(self->l);
+	ASSERT_OK(s);
+	/* So not all of it can be sent at once. */
+	ASSERT_OK(hps_set(c, SOL_SOCKET, SO_RCVBUF, 4096));
+	ASSERT_EQ(len, hps_push(s, len, len, 1));
+	call.fd = s;
+	pull.fd = c;
+	pull.len = len;
+	ASSERT_TRUE(meet(&call, "hps_conn_orphan"));
+	/* An orphan that is reset has half a second for what it sends. */
+	hps_start(&pull);
+	ASSERT_EQ(1, send(c, &byte, 1, 0));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_OK(call.ret);
+	ASSERT_TRUE(hps_done(&pull));
+	EXPECT_EQ(len, pull.ret);
+	EXPECT_EQ(0, recv(c, &byte, 1, 0));
+	EXPECT_TRUE(hps_wait(c, POLLHUP) & POLLHUP);
+}
+
 TEST_HARNESS_MAIN

@@ -261,7 +261,7 @@ static void hps_conn_orphan__too_many(struct kunit *test)
 	u64 before = counter(fake, HPS_STAT_ORPHAN_OVERFLOW);
 
 	hps_orphan_max = 0;
-	hps_conn_orphan(&fake->conn);
+	FAKE_LOCKED(fake, hps_conn_orphan(&fake->conn));
 	hps_orphan_max = max;
 	KUNIT_EXPECT_EQ(test, fake->conn.err, ECONNRESET);
 	KUNIT_EXPECT_EQ(test, counter(fake, HPS_STAT_ORPHAN_OVERFLOW), before + 1);
@@ -281,7 +281,7 @@ static void hps_conn_orphan__frees(struct kunit *test)
 	FAKE_LOCKED(fake, hps_stream_push(conn);
 		     hps_conn_tx_done(conn, buf, 1000));
 	KUNIT_EXPECT_FALSE(test, list_empty(&conn->tx_spare));
-	hps_conn_orphan(conn);
+	FAKE_LOCKED(fake, hps_conn_orphan(conn));
 	KUNIT_EXPECT_TRUE(test, list_empty(&conn->tx_spare));
 	KUNIT_EXPECT_EQ(test, conn->err, 0);
 	fake_end(fake);
