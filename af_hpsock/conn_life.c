@@ -355,6 +355,9 @@ void hps_conn_established(struct hps_conn *conn)
 	lockdep_assert_held(&conn->lock);
 	if (conn->shut)
 		return;
+	/* Who sees that it is connected may ask for its name, or change how that is told. */
+	if (sk)
+		hps_port_rename(sk, &conn->local);
 	hps_conn_set_state(conn, TCPF_SYN_SENT | TCPF_SYN_RECV,
 			   TCP_ESTABLISHED);
 	conn->heard = jiffies;
@@ -376,7 +379,6 @@ void hps_conn_established(struct hps_conn *conn)
 		hps_conn_shut(conn, conn->err);
 	} else if (sk) {
 		hps_stat_inc(conn->hn, HPS_STAT_CONNECT);
-		hps_port_rename(sk, &conn->local);
 		sk_incoming_cpu_update(sk);
 		hps_probe_arm(conn);
 	}
