@@ -24,7 +24,9 @@
  *   - A processor that comes online begins with initialize_tlbstate_and_flush();
  *     one that goes has left user mode for good.
  *   - No entry comes into being afterwards: the PTE is none until it is set
- *     read-only. A fault meanwhile waits for the lock and finds that it changed.
+ *     read-only. A fault meanwhile waits for the lock and finds that it changed; in a
+ *     private mapping of a file it reads the file's page before, as one does that meets
+ *     try_to_unmap() there.
  *   - The user half of the page tables (PTI) has the same PTE pages, and its
  *     PCIDs are dropped with the others.
  * Making a PTE writable again needs no flush: an old translation may fault once
