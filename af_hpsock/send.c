@@ -118,10 +118,18 @@ static struct hps_buf *hps_send_buf(struct sock *sk, struct hps_conn *conn,
 	else if (left < PAGE_SIZE && hps_send_alone(conn))
 		size = PAGE_SIZE;
 	if (!hps_sock_charge(sk, size, SK_MEM_SEND)) {
-		/* Where there is little, a page is better than to wait. */
-		if (size <= PAGE_SIZE || !hps_sock_charge(sk, PAGE_SIZE, SK_MEM_SEND))
+		/*
+		 * Where there is little, a page is better than to wait; and where nothing is
+		 * queued the end of which could be waited for, it is had in any case: as TCP.
+		 */
+		if (size > PAGE_SIZE && hps_sock_charge(sk, PAGE_SIZE, SK_MEM_SEND)) {
+			size = PAGE_SIZE;
+		} else if (!sk->sk_wmem_queued) {
+			size = min_t(u32, size, PAGE_SIZE);
+			sk_mem_charge(sk, size);
+		} else {
 			return NULL;
-		size = PAGE_SIZE;
+		}
 	}
 	buf = conn->ops->tx_buf(conn, size);
 	/* The same where it is in pieces. */
