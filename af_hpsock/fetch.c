@@ -118,12 +118,17 @@ static void hps_fetch_pages(struct hps_pages *sink, void *data, u32 len)
 		sink->pages[i] = virt_to_page(data + i * PAGE_SIZE);
 }
 
-/* Memory of our own for the first @size bytes of another; charged; or NULL. */
-static struct hps_buf *hps_fetch_try(struct sock *sk, struct hps_buf *from, u32 size)
+/*
+ * Memory of our own for the first @size bytes of another; charged, whatever the limits are if
+ * it @must be; or NULL.
+ */
+static struct hps_buf *hps_fetch_try(struct sock *sk, struct hps_buf *from, u32 size, bool must)
 {
 	struct hps_buf *local;
 
-	if (!hps_sock_charge(sk, hps_fetch_mem(size), SK_MEM_RECV))
+	if (must)
+		sk_mem_charge(sk, hps_fetch_mem(size));
+	else if (!hps_sock_charge(sk, hps_fetch_mem(size), SK_MEM_RECV))
 		return NULL;
 	local = hps_buf_local(size);
 	if (!local) {
@@ -136,22 +141,27 @@ static struct hps_buf *hps_fetch_try(struct sock *sk, struct hps_buf *from, u32 
 	return local;
 }
 
-/* As hps_fetch_try(), perhaps for fewer: where memory is in pieces, a page will do. */
-static struct hps_buf *hps_fetch_buf(struct sock *sk, struct hps_buf *from, u32 size)
+/*
+ * As hps_fetch_try(), perhaps for fewer: where memory is in pieces, a page will do. That much
+ * a reader has at any limit, who was told that the bytes are there and finds nothing in front
+ * of them; the next charge makes up for it.
+ */
+static struct hps_buf *hps_fetch_buf(struct sock *sk, struct hps_buf *from, u32 size,
+				     bool must)
 {
-	struct hps_buf *local = hps_fetch_try(sk, from, size);
+	struct hps_buf *local = hps_fetch_try(sk, from, size, false);
 
-	if (unlikely(!local && size > PAGE_SIZE))
-		local = hps_fetch_try(sk, from, PAGE_SIZE);
+	if (unlikely(!local && (must || size > PAGE_SIZE)))
+		local = hps_fetch_try(sk, from, min_t(u32, size, PAGE_SIZE), must);
 	return local;
 }
 
 /* The first bytes of an offer are to go to a buffer: which, and its pages; or NULL. */
 static struct hps_buf *hps_fetch_room(struct sock *sk, struct hps_buf *buf,
-				      struct hps_pages *sink)
+				      struct hps_pages *sink, bool must)
 {
 	u32 size = min_t(u32, buf->end - buf->start, HPS_FETCH_BYTES);
-	struct hps_buf *local = hps_fetch_buf(sk, buf, size);
+	struct hps_buf *local = hps_fetch_buf(sk, buf, size, must);
 
 	if (local)
 		hps_fetch_pages(sink, local->data, local->size);
@@ -192,9 +202,10 @@ static int hps_fetch_local(struct sock *sk, struct hps_conn *conn,
 {
 	struct page *pages[HPS_FETCH_BYTES / PAGE_SIZE + 1];
 	struct hps_pages sink = { .pages = pages };
-	struct hps_buf *local = hps_fetch_room(sk, buf, &sink);
+	struct hps_buf *local;
 	int n;
 
+	local = hps_fetch_room(sk, buf, &sink, list_is_first(&buf->list, &conn->rxq));
 	if (!local)
 		return -ENOMEM;
 	n = hps_fetch_read(sk, conn, buf, r, &sink);
@@ -375,7 +386,7 @@ int hps_fetch_aside(struct sock *sk, struct hps_conn *conn)
 		return hps_fetch(sk, conn, buf, 0, &nobody, 0);
 	/* Pairs with hps_conn_join(). */
 	size = smp_load_acquire(&buf->end) - buf->start;
-	local = hps_fetch_buf(sk, buf, size);
+	local = hps_fetch_buf(sk, buf, size, false);
 	if (!local)
 		return -ENOMEM;
 	local->end = local->size;
@@ -445,7 +456,7 @@ static int hps_fetch_leave(struct sock *sk, struct hps_conn *conn,
 {
 	struct page *pages[HPS_FETCH_BYTES / PAGE_SIZE + 1];
 	struct hps_pages sink = { .pages = pages };
-	struct hps_buf *local = hps_fetch_room(sk, buf, &sink);
+	struct hps_buf *local = hps_fetch_room(sk, buf, &sink, false);
 	int n;
 
 	if (!local) {

@@ -123,4 +123,26 @@ TEST_F(memory, sends)
 	EXPECT_EQ(LEN, call.ret);
 }
 
+/* A reader of a few bytes has them, although there is memory for all at the peer alone */
+TEST_F(memory, small_reads)
+{
+	enum { LEN = 256 << 10 };
+	long lent = hps_stat("tx_lent");
+	uint8_t *out = hps_memory(LEN), byte;
+
+	if (self->t.rdma) {
+		ASSERT_OK(hps_zerocopy(&self->t, self->c));
+		/* Without a reader little of it is fetched. */
+		ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_RCVBUF, 4096));
+	}
+	hps_fill(out, LEN, 0, 1);
+	ASSERT_EQ(LEN, send(self->c, out, LEN, self->t.rdma ? MSG_ZEROCOPY : 0));
+	if (self->t.rdma)
+		ASSERT_TRUE(hps_until_stat("tx_lent", lent + LEN / 2));
+	ASSERT_TRUE(take_all(&self->t, self->hog));
+	ASSERT_TRUE(hps_wait(self->s, POLLIN) & POLLIN);
+	EXPECT_EQ(1, recv(self->s, &byte, 1, MSG_DONTWAIT | MSG_PEEK));
+	EXPECT_EQ(LEN, hps_pull(self->s, LEN, 1000, 1));
+}
+
 TEST_HARNESS_MAIN

@@ -60,7 +60,7 @@ static void hps_fetch_consumed__received(struct kunit *test)
 static struct hps_buf *queued(struct kunit *test, struct sock *sk, u32 len, bool remote)
 {
 	struct hps_conn *conn = hps_sk_conn(sk);
-	struct hps_buf *buf = hps_fetch_buf(sk, NULL, len);
+	struct hps_buf *buf = hps_fetch_buf(sk, NULL, len, false);
 
 	KUNIT_ASSERT_NOT_NULL(test, buf);
 	buf->end = len;
@@ -85,7 +85,7 @@ static void hps_fetch_insert__lost(struct kunit *test)
 	queued(test, sk, 8, false);
 	queued(test, sk, 50, true);
 	queued(test, sk, 5, false);
-	local = hps_fetch_buf(sk, offer, 100);
+	local = hps_fetch_buf(sk, offer, 100, false);
 	KUNIT_ASSERT_NOT_NULL(test, local);
 	local->end = 100;
 	spin_lock_bh(&conn->lock);
