@@ -107,9 +107,6 @@ static int hps_accept_wait(struct sock *sk, bool nonblock, struct hps_conn **con
 	int err = 0;
 
 	for (;;) {
-		/* Exclusive: one connection wakes one of many acceptors. */
-		prepare_to_wait_exclusive(sk_sleep(sk), &wait,
-					  TASK_INTERRUPTIBLE);
 		if (sk->sk_state != TCP_LISTEN) {
 			err = -EINVAL;
 			break;
@@ -125,13 +122,19 @@ static int hps_accept_wait(struct sock *sk, bool nonblock, struct hps_conn **con
 			err = sock_intr_errno(timeo);
 			break;
 		}
+		/*
+		 * Exclusive: one connection wakes one of many acceptors. So only who has to
+		 * sleep is among them, not who would take a wake-up along that is another's.
+		 */
+		prepare_to_wait_exclusive(sk_sleep(sk), &wait,
+					  TASK_INTERRUPTIBLE);
 		release_sock(sk);
 		if (!hps_queue_has_ready(sk))
 			timeo = schedule_timeout(timeo);
 		sched_annotate_sleep();
 		lock_sock(sk);
+		finish_wait(sk_sleep(sk), &wait);
 	}
-	finish_wait(sk_sleep(sk), &wait);
 	return err;
 }
 
