@@ -545,11 +545,20 @@ int hps_set_rcvlowat(struct sock *sk, int val)
 	return 0;
 }
 
-/* Bytes that the peer does not have. Who asks may ask again, until there are none. */
+/*
+ * Bytes that the peer does not have. Who asks may ask again, until there are none. The end
+ * counts as one, as TCP's has a sequence number.
+ */
 static u32 hps_sockopt_outq(struct hps_conn *conn)
 {
 	conn->ops->ask(conn);
-	return conn->tx_unsent + hps_conn_tx_open(conn);
+	return conn->tx_unsent + hps_conn_tx_open(conn) +
+	       (conn->fin_queued && !conn->fin_acked && !conn->shut);
+}
+
+static u32 hps_sockopt_unsent(const struct hps_conn *conn)
+{
+	return conn->tx_unsent + (conn->fin_queued && !conn->fin_sent && !conn->shut);
 }
 
 /**
@@ -582,7 +591,7 @@ int hps_sk_ioctl(struct sock *sk, int cmd, int *val)
 		else if (cmd == SIOCATMARK)
 			*val = hps_urgent_next(conn);
 		else if (cmd == SIOCOUTQNSD)
-			*val = conn->tx_unsent;
+			*val = hps_sockopt_unsent(conn);
 		else
 			*val = hps_sockopt_outq(conn);
 		spin_unlock_bh(&conn->lock);

@@ -648,6 +648,25 @@ TEST_F(io, outq)
 	EXPECT_TRUE(hps_until_outq(self->c, 0));
 }
 
+/* The end counts as a byte, until the peer knows of it. */
+TEST_F(io, outq_end)
+{
+	int64_t len = hps_stuff(self->c, 0, 1);
+	int left, unsent, then;
+
+	ASSERT_LT(0, len);
+	ASSERT_OK(ioctl(self->c, SIOCOUTQ, &left));
+	ASSERT_OK(ioctl(self->c, SIOCOUTQNSD, &unsent));
+	EXPECT_LT(0, unsent);
+	ASSERT_OK(shutdown(self->c, SHUT_WR));
+	ASSERT_OK(ioctl(self->c, SIOCOUTQ, &then));
+	EXPECT_EQ(left + 1, then);
+	ASSERT_OK(ioctl(self->c, SIOCOUTQNSD, &then));
+	EXPECT_EQ(unsent + 1, then);
+	ASSERT_EQ(len, hps_pull(self->s, len, 100000, 1));
+	EXPECT_TRUE(hps_until_outq(self->c, 0));
+}
+
 TEST_F(io, sendfile)
 {
 	struct pull pull = { { .fn = pull_call, .fd = self->s, .len = MIB }, 1 };
