@@ -165,10 +165,11 @@ static void hps_connect_undo(struct sock *sk)
 	hps_port_rename(sk, &local);
 }
 
-/* What there was of a connection is over, and two options go with it: tcp_disconnect(). */
+/* What there was of a connection is over, and three options go with it: tcp_disconnect(). */
 static void hps_connect_part(struct sock *sk)
 {
 	hps_connect_undo(sk);
+	WRITE_ONCE(sk->sk_peek_off, -1);
 	WRITE_ONCE(hps_sk(sk)->user_mss, 0);
 	WRITE_ONCE(hps_sk(sk)->window_clamp, 0);
 }
@@ -353,7 +354,6 @@ int hps_disconnect(struct sock *sk, int flags)
 	if (sk->sk_state == TCP_LISTEN)
 		hps_unlisten(sk);
 	hps_connect_part(sk);
-	WRITE_ONCE(sk->sk_peek_off, -1);
 	/* tcp_disconnect() leaves word of what it broke off, and what there was before. */
 	if (err)
 		sk->sk_err = err;

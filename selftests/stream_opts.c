@@ -493,9 +493,11 @@ TEST_F(opts, opened_for_ipv6_and_parted)
 	EXPECT_EQ(AF_INET6, name.sa.sa_family);
 }
 
-/* Two go with the connection. */
+/* Three go with the connection, or what was to be one. */
 TEST_F(opts, parted)
 {
+	int c = hps_bound(&self->t, 0, self->t.b);
+	bool peeks = !hps_set(self->ref, SOL_SOCKET, SO_PEEK_OFF, -1);
 	struct hps_addr none = self->t.b;
 	int i, fd[2] = { self->fd, self->ref };
 
@@ -510,6 +512,11 @@ TEST_F(opts, parted)
 		EXPECT_NE(1000, hps_opt(fd[i], SOL_TCP, TCP_MAXSEG));
 		EXPECT_EQ(0, hps_opt(fd[i], SOL_TCP, TCP_WINDOW_CLAMP));
 		EXPECT_EQ(77, hps_opt(fd[i], SOL_TCP, TCP_KEEPIDLE));
+	}
+	for (i = 0; i < 2 && peeks; i++) {
+		ASSERT_OK(hps_set(fd[i], SOL_SOCKET, SO_PEEK_OFF, 5));
+		ASSERT_ERRNO(ECONNREFUSED, hps_connect(fd[i], hps_name(c)));
+		EXPECT_EQ(-1, hps_opt(fd[i], SOL_SOCKET, SO_PEEK_OFF));
 	}
 }
 
