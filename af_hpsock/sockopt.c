@@ -108,13 +108,22 @@ static const struct hps_opt_ops hps_opt_reuseport = {
 	.whole = true,
 };
 
+/*
+ * When something was received is known, not when it was sent. What is to be counted from a
+ * connection's bytes is asked for when there is one, sock_set_timestamping().
+ */
 static int hps_opt_set_timestamping(struct sock *sk, const struct hps_opt *opt,
 				    int val)
 {
-	return val & SOF_TIMESTAMPING_TX_RECORD_MASK ? -EOPNOTSUPP : 0;
+	if (val & SOF_TIMESTAMPING_TX_RECORD_MASK)
+		return -EOPNOTSUPP;
+	if (val & SOF_TIMESTAMPING_OPT_ID &&
+	    !(READ_ONCE(sk->sk_tsflags) & SOF_TIMESTAMPING_OPT_ID) &&
+	    (1 << sk->sk_state) & (TCPF_CLOSE | TCPF_LISTEN))
+		return -EINVAL;
+	return 0;
 }
 
-/* When something was received is known, not when it was sent. */
 static const struct hps_opt_ops hps_opt_timestamping = {
 	.set = hps_opt_set_timestamping,
 };

@@ -520,6 +520,18 @@ TEST_F(opts, parted)
 	}
 }
 
+/* What counts a connection's bytes needs one. */
+TEST_F(opts, timestamping_id)
+{
+	int id = SOF_TIMESTAMPING_OPT_ID | SOF_TIMESTAMPING_SOFTWARE, c, s;
+
+	if (self->t.rdma && hps_kernel() < 603)
+		SKIP(return, "the core accepts it without asking");
+	EXPECT_ERRNO(EINVAL, hps_set(self->fd, SOL_SOCKET, SO_TIMESTAMPING, id));
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	EXPECT_OK(hps_set(c, SOL_SOCKET, SO_TIMESTAMPING, id));
+}
+
 /* Known before there was data: programs choose who serves a connection by it. */
 TEST_F(opts, incoming_cpu)
 {
