@@ -295,7 +295,7 @@ REPORTS+='|Out of memory|Segfault with no mm|INFO: trying to register non-static
 known()
 {
 	[ "$dev" != siw ] || echo 'clock-AF_INET|unreferenced object .*size 32.*48 50 53 31 01'
-	[ "$dev" != siw ] || echo 'slab-use-after-free in [a-z_]*(spin|wake)[a-z_]*\+.*(Workqueue: siw_cm_wq|by task hpsock_ask/)'
+	[ "$dev" != siw ] || echo 'slab-use-after-free in [a-z_]*(spin|wake)[a-z_]*[+].*(Workqueue: siw_cm_wq|by task hpsock_ask/)'
 	[ "$dev" != rxe ] || echo 'slab-use-after-free in rxe_pool_get_index'
 	[ "$kernel" != kcsan ] || echo 'BUG: KCSAN: '
 	[ -z "$expect" ] || echo "$expect"
