@@ -17,6 +17,7 @@ stream=1 dgram=2 raw=3
 nonblock=0x800 cloexec=0x80000
 tcp=6 icmp=1 mptcp=262
 inet=2 inet6=10 unix=1
+ours="$family 1 6"	# what tool_domain says of one that was opened with AF_INET
 
 # is NAME EXPECTED COMMAND...: the command prints that, and nothing else.
 is()
@@ -45,9 +46,9 @@ without_family()
 
 converted()
 {
-	is 'IPv4' "$family 1 6" "$run" "$domain" $inet $stream 0
+	is 'IPv4' "$ours" "$run" "$domain" $inet $stream 0
 	is 'IPv6' "$family 1 6 inet6" "$run" "$domain" $inet6 $stream 0
-	is 'IPPROTO_TCP' "$family 1 6" "$run" "$domain" $inet $stream $tcp
+	is 'IPPROTO_TCP' "$ours" "$run" "$domain" $inet $stream $tcp
 	is 'flags stay' "$family 1 6 nonblock cloexec inet6" \
 		"$run" "$domain" $inet6 $((stream | nonblock | cloexec)) $tcp
 }
@@ -65,23 +66,31 @@ not_converted()
 launcher()
 {
 	local lib=$PWD/../tools/libhpsock_run.so
-	# Any library that is loaded by its full name will do.
-	local other
-	other=$(ldd "$domain" | sed -n 's/.*=> \([^ ]*libc\.[^ ]*\).*/\1/p')
+	# What no shell keeps, or a script may use.
+	local odd=('a.b=1' 'f%%=() { :; }' 'version=9' 'status=up' 'lib=x')
+	local signals=(--ignore-signal=CHLD --ignore-signal=USR2 --block-signal=USR1
+		grep '^Sig[BI]' /proc/self/status)
+	# Any library that is loaded by its full name will do, and one with a socket() of its own.
+	local other libc
+	other=$(ldd "$BASH" | sed -n 's/.*=> \([^ ]*libtinfo\.[^ ]*\).*/\1/p')
+	libc=$(ldd "$domain" | sed -n 's/.*=> \([^ ]*libc\.[^ ]*\).*/\1/p')
 	lib=$(readlink -f "$lib")
 
-	is 'a child inherits it' "$family 1 6" "$run" sh -c "$domain 2 1 0; exit 0"
-	is 'nested' "$family 1 6" "$run" "$run" "$domain" $inet $stream 0
+	is 'a child inherits it' "$ours" "$run" sh -c "$domain 2 1 0; exit 0"
+	is 'nested' "$ours" "$run" "$run" "$domain" $inet $stream 0
 	# shellcheck disable=SC2016 # for the inner shell
 	is 'a preload stays in front' "$other:$lib" \
 		env LD_PRELOAD="$other" "$run" sh -c 'echo "$LD_PRELOAD"'
-	is 'through a symbolic link' "$family 1 6" "$tmp/link" "$domain" $inet $stream 0
+	is 'a preload that keeps us out' 1 status env LD_PRELOAD="$libc" "$run" touch "$tmp/ran"
+	is 'environment stays' "$(env -i "${odd[@]}" env)"$'\n'"LD_PRELOAD=$lib" \
+		env -i "${odd[@]}" "$run" env
+	is 'signals stay' "$(env "${signals[@]}")" env "${signals[@]:0:3}" "$run" "${signals[@]:3}"
+	is 'without a path' "$ours" env PATH=/none "$run" "$domain" $inet $stream 0
+	is 'through a symbolic link' "$ours" "$tmp/link" "$domain" $inet $stream 0
 	is 'arguments stay' '<a b><*>' "$run" printf '<%s>' 'a b' '*'
 	is 'status of the program' 42 status "$run" sh -c 'exit 42'
 	# shellcheck disable=SC2016 # for the inner shell
 	is 'death of the program' 143 status "$run" sh -c 'kill $$'
-	is 'a probe of somebody else' "$family 1 6" \
-		env HPSOCK_RUN_PROBE=1 "$run" "$domain" $inet $stream 0
 	is 'no such program' 127 status "$run" "$tmp/none"
 	is 'no program' 2 status "$run"
 	is 'unknown option' 2 status "$run" -x true

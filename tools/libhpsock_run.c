@@ -12,20 +12,11 @@
 #undef _FORTIFY_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <linux/hpsock.h>
-
-#define FAMILY_PARAM	"/sys/module/hpsock/parameters/family"
-
-/* Set by hpsock_run only for the moment it asks whether the family works. */
-#define PROBE_ENV	"HPSOCK_RUN_PROBE"
+#include "family.h"
 
 typedef int (*socket_fn)(int domain, int type, int protocol);
 
@@ -35,22 +26,6 @@ typedef int (*socket_fn)(int domain, int type, int protocol);
  */
 static socket_fn next_socket;
 static int family;
-
-static int read_family(void)
-{
-	char buf[16];
-	ssize_t n, i;
-	int fd, nr = 0;
-
-	fd = open(FAMILY_PARAM, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return AF_HPSOCK;
-	n = read(fd, buf, sizeof(buf));
-	close(fd);
-	for (i = 0; i < n && buf[i] >= '0' && buf[i] <= '9'; i++)
-		nr = 10 * nr + buf[i] - '0';
-	return nr > 0 ? nr : AF_HPSOCK;
-}
 
 static void look_up(void)
 {
@@ -106,27 +81,10 @@ int socket(int domain, int type, int protocol)
 }
 
 /*
- * The launcher is a shell script and cannot open a socket itself; it runs
- * something harmless under this library and reads the exit status.
- */
-static void probe(void)
-{
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	if (fd >= 0)
-		_exit(0);
-	fprintf(stderr, "hpsock_run: socket family %d: %s\n", family,
-		strerror(errno));
-	_exit(1);
-}
-
-/*
  * Early, while dlsym() and sysfs are surely within reach: the program may call
  * socket() later from a chroot, under seccomp or between fork() and exec().
  */
 static __attribute__((constructor)) void init(void)
 {
 	look_up();
-	if (getenv(PROBE_ENV))
-		probe();
 }
