@@ -17,7 +17,7 @@ stream=1 dgram=2 raw=3
 nonblock=0x800 cloexec=0x80000
 tcp=6 icmp=1 mptcp=262
 inet=2 inet6=10 unix=1
-ours="$family 1 6"	# what tool_domain says of one that was opened with AF_INET
+ours="$inet $family 1 6"	# what tool_domain says of one that was opened with AF_INET
 
 # is NAME EXPECTED COMMAND...: the command prints that, and nothing else.
 is()
@@ -47,9 +47,9 @@ without_family()
 converted()
 {
 	is 'IPv4' "$ours" "$run" "$domain" $inet $stream 0
-	is 'IPv6' "$family 1 6 inet6" "$run" "$domain" $inet6 $stream 0
+	is 'IPv6' "$inet6 $family 1 6 inet6" "$run" "$domain" $inet6 $stream 0
 	is 'IPPROTO_TCP' "$ours" "$run" "$domain" $inet $stream $tcp
-	is 'flags stay' "$family 1 6 nonblock cloexec inet6" \
+	is 'flags stay' "$inet6 $family 1 6 nonblock cloexec inet6" \
 		"$run" "$domain" $inet6 $((stream | nonblock | cloexec)) $tcp
 }
 
@@ -94,6 +94,7 @@ launcher()
 	is 'no such program' 127 status "$run" "$tmp/none"
 	is 'no program' 2 status "$run"
 	is 'unknown option' 2 status "$run" -x true
+	is 'any C library will do' '' sh -c "readelf -dW '$lib' | grep NEEDED"
 	is 'library not found' 1 status "$tmp/hpsock_run" true
 }
 

@@ -2,40 +2,71 @@
 /*
  * libhpsock_run: the preload behind hpsock_run(1).
  *
- * It rewrites one thing: the family of a TCP socket() call, and tells the new socket
- * if that was to be AF_INET6. Everything after that is the kernel's business, so
- * nothing else is intercepted, and what the kernel answers (EAFNOSUPPORT included) is
- * what the program gets to see.
+ * It rewrites the family of a TCP socket() call, and tells the new socket if that was to be
+ * AF_INET6; and it answers for the kernel when a program asks a socket for its family by
+ * SO_DOMAIN. Everything else is the kernel's business, so nothing else is intercepted, and
+ * what the kernel answers (EAFNOSUPPORT included) is what the program gets to see.
+ *
+ * The program may bring a C library of its own, of another age or make: the Makefile links
+ * this one with none, so what it calls has no version, and has to be in each.
  */
 #define _GNU_SOURCE
-/* Programs for another C library load it, too: what is called has to be in each. */
 #undef _FORTIFY_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "family.h"
 
 typedef int (*socket_fn)(int domain, int type, int protocol);
+typedef int (*getsockopt_fn)(int fd, int level, int name, void *val, socklen_t *len);
+
+/* In a library of its own, which the program may not have, before glibc 2.34. */
+#pragma weak dlsym
 
 /*
  * Threads that race here, or a constructor of another library that opens a
  * socket before ours ran, store the same values twice, which is harmless.
  */
 static socket_fn next_socket;
+static getsockopt_fn next_getsockopt;
 static int family;
+
+static int call_socket(int domain, int type, int protocol)
+{
+	return syscall(SYS_socket, domain, type, protocol);
+}
+
+static int call_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
+{
+	return syscall(SYS_getsockopt, fd, level, name, val, len);
+}
+
+/* Who is next in line for a function; or NULL. */
+static void *next(const char *name)
+{
+	return dlsym ? dlsym(RTLD_NEXT, name) : NULL;
+}
 
 static void look_up(void)
 {
 	int saved = errno;
 
-	if (!next_socket)
-		next_socket = (socket_fn)dlsym(RTLD_NEXT, "socket");
 	if (!family)
 		family = read_family();
+	if (!next_getsockopt)
+		next_getsockopt = (getsockopt_fn)next("getsockopt") ?: call_getsockopt;
+	if (!next_socket)
+		next_socket = (socket_fn)next("socket") ?: call_socket;
 	errno = saved;
+}
+
+static int looked_up(void)
+{
+	return next_socket && next_getsockopt && family;
 }
 
 static int is_tcp(int domain, int type, int protocol)
@@ -68,16 +99,40 @@ int socket(int domain, int type, int protocol)
 {
 	int fd;
 
-	if (!next_socket || !family)
+	if (!looked_up())
 		look_up();
-	if (!next_socket) {
-		errno = EOPNOTSUPP;
-		return -1;
-	}
 	if (!is_tcp(domain, type, protocol))
 		return next_socket(domain, type, protocol);
 	fd = next_socket(family, type, protocol);
 	return domain == AF_INET6 && fd >= 0 ? begin_as_ipv6(fd) : fd;
+}
+
+/* The family that the program opened it with: that of its name. */
+static int opened_as(int fd)
+{
+	struct sockaddr_storage name = {};
+	socklen_t len = sizeof(name);
+	int err = errno;
+
+	if (getsockname(fd, (struct sockaddr *)&name, &len)) {
+		errno = err;
+		return family;
+	}
+	return name.ss_family;
+}
+
+__attribute__((visibility("default")))
+int getsockopt(int fd, int level, int name, void *val, socklen_t *len)
+{
+	int err;
+
+	if (!looked_up())
+		look_up();
+	err = next_getsockopt(fd, level, name, val, len);
+	if (!err && level == SOL_SOCKET && name == SO_DOMAIN && *len == sizeof(int) &&
+	    *(int *)val == family)
+		*(int *)val = opened_as(fd);
+	return err;
 }
 
 /*
