@@ -578,12 +578,15 @@ static int hps_send_wait(struct sock *sk, struct hps_conn *conn, bool full,
 	return sk_stream_wait_memory(sk, timeo);
 }
 
+static bool hps_send_may(const struct sock *sk)
+{
+	return (1 << READ_ONCE(sk->sk_state)) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT);
+}
+
 /* A connection may have come to its end meanwhile, and a new one be made. */
 static struct hps_conn *hps_send_conn(struct sock *sk)
 {
-	if ((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT))
-		return hps_sk_conn(sk);
-	return NULL;
+	return hps_send_may(sk) ? hps_sk_conn(sk) : NULL;
 }
 
 static void hps_send_end_turn(struct sock *sk, struct hps_send_call *call)
@@ -669,6 +672,23 @@ static int hps_send_control(struct sock *sk, struct msghdr *msg)
 	return sockc.mark || sockc.tsflags ? -EOPNOTSUPP : 0;
 }
 
+/*
+ * Wait until there is a connection. It may be made while this looks, as who makes it does
+ * not have the socket's lock: sk_stream_wait_connect() takes for granted that a state which
+ * is not one of the handshake was there before, and that nothing can be sent in it.
+ */
+static int hps_send_connected(struct sock *sk, long *timeo)
+{
+	int disconnects = sk->sk_disconnects, err = 0;
+
+	while (!err && !hps_send_may(sk)) {
+		err = sk_stream_wait_connect(sk, timeo);
+		if (err == -EPIPE && disconnects == sk->sk_disconnects && hps_send_may(sk))
+			err = 0;
+	}
+	return err;
+}
+
 static int hps_send_locked(struct sock *sk, struct hps_send_call *call)
 {
 	struct msghdr *msg = call->msg;
@@ -680,11 +700,9 @@ static int hps_send_locked(struct sock *sk, struct hps_send_call *call)
 	err = -EOPNOTSUPP;
 	if (msg->msg_flags & MSG_FASTOPEN)
 		goto out;
-	if ((1 << sk->sk_state) & ~(TCPF_ESTABLISHED | TCPF_CLOSE_WAIT)) {
-		err = sk_stream_wait_connect(sk, &call->timeo);
-		if (err)
-			goto out;
-	}
+	err = hps_send_connected(sk, &call->timeo);
+	if (err)
+		goto out;
 	err = hps_send_control(sk, msg);
 	if (err)
 		goto out;

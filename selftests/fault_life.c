@@ -110,4 +110,40 @@ TEST_F(life, data_while_closing)
 	EXPECT_TRUE(hps_wait(c, POLLHUP) & POLLHUP);
 }
 
+static long dial_and_send(struct hps_call *call)
+{
+	/* By its name, or checkpatch sees a product in it. */
+	const struct _test_data_life *self = call->buf;
+
+	call->fd = hps_dial_nb(&self->t, self->at);
+	return send(call->fd, "1", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* A socket that is connected while send() looks whether it is */
+TEST_F(life, connected_while_sending)
+{
+	int64_t end = hps_now() + hps_deadline();
+	struct hps_call call = { .fn = dial_and_send, .buf = self };
+	int before[2], now[2] = {}, s;
+	uint8_t byte;
+
+	ASSERT_OK(hps_run("insmod $HPSOCK_DELAY_KO symbol=sk_stream_wait_connect us=300000"));
+	/* It may look when there is a connection already, or not yet after all that time. */
+	do {
+		memcpy(before, now, sizeof(before));
+		hps_start(&call);
+		ASSERT_TRUE(hps_done(&call));
+		ASSERT_TRUE(call.ret == 1 || call.err == EAGAIN);
+		s = hps_accept(self->l);
+		ASSERT_OK(s);
+		if (call.ret == 1)
+			EXPECT_EQ(1, recv(s, &byte, 1, 0));
+		close(s);
+		close(call.fd);
+		hps_delayed(now);
+	} while ((now[0] == before[0] || call.ret < 0) && hps_now() < end);
+	EXPECT_LT(before[0], now[0]);
+	EXPECT_EQ(1, call.ret);
+}
+
 TEST_HARNESS_MAIN
