@@ -439,7 +439,8 @@ static int hps_connect_locked(struct socket *sock, struct sockaddr *uaddr,
 			       sock_intr_errno(timeo) : err;
 	}
 
-	if (sk->sk_state == TCP_CLOSE) {
+	/* Pairs with hps_sock_set_state(): the reason was there before. */
+	if (smp_load_acquire(&sk->sk_state) == TCP_CLOSE) {
 		err = sock_error(sk) ?: -ECONNABORTED;
 		sk->sk_disconnects++;
 		sock->state = SS_UNCONNECTED;
