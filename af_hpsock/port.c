@@ -79,6 +79,9 @@ static bool hps_port_clash(const struct sock *sk, const struct in6_addr *ip,
 
 	if (sk == other)
 		return false;
+	/* Of two VRFs, each has what comes in there, unless net.ipv4.tcp_l3mdev_accept is set. */
+	if (inet_sk_bound_l3mdev(sk) != inet_sk_bound_l3mdev(other))
+		return false;
 	if (sk->sk_bound_dev_if && other->sk_bound_dev_if &&
 	    sk->sk_bound_dev_if != other->sk_bound_dev_if)
 		return false;

@@ -782,4 +782,30 @@ TEST_F(bind, user_and_network_namespace)
 	EXPECT_EQ(0, status);
 }
 
+/* Each VRF has all ports. */
+TEST_F(bind, vrf)
+{
+	struct hps_addr any = hps_any(variant->af, 0);
+	int in, out;
+
+	/* What a test before left that failed. */
+	hps_run("ip link del hpsvrf 2>/dev/null");
+	if (geteuid() || hps_run("ip link add hpsvrf type vrf table 1027 2>/dev/null"))
+		SKIP(return, "needs root and VRF");
+	out = hps_bound(&self->t, 0, any);
+	ASSERT_OK(out);
+	ASSERT_OK(listen(out, 1));
+	any = hps_name(out);
+	in = hps_socket(&self->t, 0);
+	ASSERT_OK(in);
+	EXPECT_ERRNO(EADDRINUSE, hps_bind(in, any));
+	EXPECT_OK(setsockopt(in, SOL_SOCKET, SO_BINDTODEVICE, "hpsvrf", 7));
+	EXPECT_OK(hps_bind(in, any));
+	EXPECT_OK(listen(in, 1));
+	EXPECT_ERRNO(EADDRINUSE, hps_bound(&self->t, 0, any));
+	close(in);
+	close(out);
+	hps_run("ip link del hpsvrf");
+}
+
 TEST_HARNESS_MAIN
