@@ -89,12 +89,18 @@ void hps_recv_take(struct hps_conn *conn, struct hps_buf *buf, u32 len)
  */
 void hps_recv_drop(struct hps_conn *conn)
 {
+	struct hps_buf *buf;
+	u32 len;
+
 	lockdep_assert_held(&conn->lock);
 	/* What is left out is in the queue; should it not be, nothing else is touched. */
-	for (; conn->rx_drop && !list_empty(&conn->rxq); conn->rx_drop--) {
-		WRITE_ONCE(conn->rx_read, conn->rx_read + 1);
-		hps_recv_take(conn, list_first_entry(&conn->rxq, struct hps_buf,
-						     list), 1);
+	while (conn->rx_drop && !list_empty(&conn->rxq)) {
+		buf = list_first_entry(&conn->rxq, struct hps_buf, list);
+		/* A buffer at a time: a peer may have superseded many urgent bytes. */
+		len = min(conn->rx_drop, buf->end - buf->start);
+		WRITE_ONCE(conn->rx_read, conn->rx_read + len);
+		WRITE_ONCE(conn->rx_drop, conn->rx_drop - len);
+		hps_recv_take(conn, buf, len);
 	}
 }
 
