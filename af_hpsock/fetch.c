@@ -401,7 +401,7 @@ int hps_fetch_aside(struct sock *sk, struct hps_conn *conn)
 static struct hps_buf *hps_fetch_oldest(struct sock *sk, struct hps_conn *conn,
 					long *wait)
 {
-	u32 limit = hps_sock_rcv_limit(sk), here = 0;
+	u64 limit = hps_sock_rcv_limit(sk), here = 0, mem = 0;
 	struct hps_buf *buf, *found = NULL;
 
 	*wait = -1;
@@ -411,7 +411,8 @@ static struct hps_buf *hps_fetch_oldest(struct sock *sk, struct hps_conn *conn,
 			found = buf;
 			break;
 		}
-		here += hps_fetch_mem(buf->end - buf->start);
+		/* In bytes, as hps_readable() has it: who waits for so many has to see them. */
+		here += buf->end - buf->start;
 	}
 	if (found && !conn->shut) {
 		*wait = HPS_FETCH_PATIENCE -
@@ -424,7 +425,11 @@ static struct hps_buf *hps_fetch_oldest(struct sock *sk, struct hps_conn *conn,
 		found = NULL;
 	}
 	spin_unlock_bh(&conn->lock);
+		mem += hps_fetch_mem(buf->end - buf->start);
 	return found;
+	/* No program offers so little at a time. */
+	if (mem >= 4 * limit)
+		here = limit;
 }
 
 /* As hps_fetch_oldest(). The socket is locked. */
