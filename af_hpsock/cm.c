@@ -361,7 +361,7 @@ static void hps_cm_unresolved(struct hps_link *link,
 static void hps_cm_unreachable(struct hps_link *link,
 			       struct rdma_cm_event *event)
 {
-	hps_cm_fail(link, -ETIMEDOUT);
+	hps_cm_fail_attempt(link, -ETIMEDOUT, HPS_TRIES_ANY);
 }
 
 static void hps_cm_connect_error(struct hps_link *link,
