@@ -306,6 +306,9 @@ static int hps_cm_resolve(struct hps_link *link)
 	err = rdma_resolve_addr(link->id,
 				bound ? (struct sockaddr *)&src : NULL,
 				(struct sockaddr *)&dst, link->resolve_ms);
+	/* No address of ours is wrong then: rdma_cm has no port left for that peer. */
+	if (err == -EADDRNOTAVAIL && !bound)
+		return err;
 	return err ? hps_cm_errno(err) : 0;
 }
 
