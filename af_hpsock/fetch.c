@@ -345,22 +345,43 @@ ssize_t hps_fetch(struct sock *sk, struct hps_conn *conn, struct hps_buf *buf,
 	return n;
 }
 
-/* The first buffer that is not our own memory; NULL at SO_RCVBUF, and without one. */
-static struct hps_buf *hps_fetch_first(struct sock *sk, struct hps_conn *conn)
+/*
+ * The first buffer behind @at in the queue that is not our own memory; NULL when that before
+ * it, @here, is SO_RCVBUF, and without one. The socket is locked: nobody else takes any off.
+ */
+static struct hps_buf *hps_fetch_next(struct sock *sk, struct hps_conn *conn,
+				      struct list_head *at, u32 *here)
 {
-	u32 limit = hps_sock_rcv_limit(sk), here = 0;
-	struct hps_buf *buf, *found = NULL;
+	struct hps_buf *buf = list_entry(at, struct hps_buf, list), *found = NULL;
 
 	spin_lock_bh(&conn->lock);
-	list_for_each_entry(buf, &conn->rxq, list) {
+	list_for_each_entry_continue(buf, &conn->rxq, list) {
 		if (!buf->fetched) {
 			found = buf;
 			break;
 		}
-		here += hps_fetch_mem(buf->end - buf->start);
+		*here += hps_fetch_mem(buf->end - buf->start);
 	}
 	spin_unlock_bh(&conn->lock);
-	return here < limit ? found : NULL;
+	return *here < hps_sock_rcv_limit(sk) ? found : NULL;
+}
+
+/* What is in a receive, to memory of our own, in front of the rest if there is one; or NULL. */
+static struct hps_buf *hps_fetch_copy(struct sock *sk, struct hps_conn *conn,
+				      struct hps_buf *buf)
+{
+	/* Pairs with hps_conn_join(). */
+	u32 size = smp_load_acquire(&buf->end) - buf->start;
+	struct hps_buf *local = hps_fetch_buf(sk, buf, size, false);
+
+	if (!local)
+		return NULL;
+	local->end = local->size;
+	memcpy(local->data, buf->data + buf->start, local->end);
+	spin_lock_bh(&conn->lock);
+	hps_fetch_insert(conn, local);
+	spin_unlock_bh(&conn->lock);
+	return local;
 }
 
 /**
@@ -376,24 +397,47 @@ static struct hps_buf *hps_fetch_first(struct sock *sk, struct hps_conn *conn)
  */
 int hps_fetch_aside(struct sock *sk, struct hps_conn *conn)
 {
-	struct hps_buf *buf = hps_fetch_first(sk, conn), *local;
 	struct hps_reader nobody = {};
-	u32 size;
+	struct hps_buf *buf;
+	u32 here = 0;
 
+	buf = hps_fetch_next(sk, conn, &conn->rxq, &here);
 	if (!buf)
 		return -ENOBUFS;
 	if (buf->remote)
 		return hps_fetch(sk, conn, buf, 0, &nobody, 0);
-	/* Pairs with hps_conn_join(). */
-	size = smp_load_acquire(&buf->end) - buf->start;
-	local = hps_fetch_buf(sk, buf, size, false);
-	if (!local)
-		return -ENOMEM;
-	local->end = local->size;
-	memcpy(local->data, buf->data + buf->start, local->end);
-	spin_lock_bh(&conn->lock);
-	hps_fetch_insert(conn, local);
-	spin_unlock_bh(&conn->lock);
+	return hps_fetch_copy(sk, conn, buf) ? 0 : -ENOMEM;
+}
+
+/**
+ * hps_fetch_aside_all - the transport's receives are needed, and nobody reads
+ * @sk: the socket, locked
+ * @conn: its connection
+ *
+ * As hps_fetch_aside(), of all that is in receives up to what is at the peer, as long as what
+ * is there to be read is within SO_RCVBUF, with what may come in the receives that are freed.
+ *
+ * Context: process, without the lock.
+ * Return: 0, or -ENOMEM.
+ */
+int hps_fetch_aside_all(struct sock *sk, struct hps_conn *conn)
+{
+	u32 limit = hps_sock_rcv_limit(sk), here = 0, more = 0;
+	struct list_head *at = &conn->rxq;
+	struct hps_buf *buf;
+
+	/* What is being read goes to where it was in the queue. */
+	while (!conn->fetching && hps_conn_avail(conn) + more < limit) {
+		buf = hps_fetch_next(sk, conn, at, &here);
+		if (!buf || buf->remote)
+			break;
+		more += buf->size;
+		buf = hps_fetch_copy(sk, conn, buf);
+		if (!buf)
+			return -ENOMEM;
+		here += hps_fetch_mem(buf->size);
+		at = &buf->list;
+	}
 	return 0;
 }
 
@@ -413,7 +457,11 @@ static struct hps_buf *hps_fetch_oldest(struct sock *sk, struct hps_conn *conn,
 		}
 		/* In bytes, as hps_readable() has it: who waits for so many has to see them. */
 		here += buf->end - buf->start;
+		mem += hps_fetch_mem(buf->end - buf->start);
 	}
+	/* No program offers so little at a time. */
+	if (mem >= 4 * limit)
+		here = limit;
 	if (found && !conn->shut) {
 		*wait = HPS_FETCH_PATIENCE -
 			nsecs_to_jiffies(ktime_get_real() - found->stamp);
@@ -425,11 +473,7 @@ static struct hps_buf *hps_fetch_oldest(struct sock *sk, struct hps_conn *conn,
 		found = NULL;
 	}
 	spin_unlock_bh(&conn->lock);
-		mem += hps_fetch_mem(buf->end - buf->start);
 	return found;
-	/* No program offers so little at a time. */
-	if (mem >= 4 * limit)
-		here = limit;
 }
 
 /* As hps_fetch_oldest(). The socket is locked. */

@@ -6,7 +6,8 @@
  * of the next size take more at a time. It runs out of credits (hps_credit.dry): with more
  * of them it need not wait. Both are looked at when a program has read, and by a work item
  * when there is no reader but may be one that waits for more to be there; what there is
- * to grow to ends with SO_RCVBUF.
+ * to grow to ends with SO_RCVBUF. Where that is by number and not by bytes, the work makes
+ * room: hps_growth_relieve().
  *
  * A step in size is taken only when no more credits than the new window are granted or
  * being read, so that the memory of the new size, which is all there before the peer is
@@ -29,6 +30,7 @@
 #include <linux/log2.h>
 
 #include "conn.h"
+#include "fetch.h"
 #include "growth.h"
 #include "link.h"
 #include "param.h"
@@ -160,15 +162,17 @@ static bool hps_growth_decide(struct hps_link *link, u32 rcvbuf, bool reading,
 
 /*
  * Is it time for a larger SO_RCVBUF? The peer ran dry when there was no more to grow to,
- * and what it had sent by then has been read for the most part. So a program that stays
- * behind gets no more, whose data would only wait here instead of there. A snapshot,
- * where the connection is not locked.
+ * and what it had sent by then, also what was copied aside since, has been read for the
+ * most part. So a program that stays behind gets no more, whose data would only wait here
+ * instead of there. A snapshot, where the connection is not locked.
  */
 static bool hps_growth_cramped(const struct hps_link *link)
 {
+	u32 half = READ_ONCE(link->credit.window) / 2;
+
 	return READ_ONCE(link->growth.state) == HPS_GROWTH_CRAMPED &&
-	       READ_ONCE(link->receives.held) <=
-	       READ_ONCE(link->credit.window) / 2;
+	       READ_ONCE(link->receives.held) <= half &&
+	       hps_conn_avail(&link->conn) <= half * READ_ONCE(link->receives.size);
 }
 
 /* Growth then begins anew; the socket and the connection are locked. */
@@ -217,6 +221,20 @@ static void hps_growth_look(struct hps_link *link, struct sock *sk, bool reading
 	spin_unlock_bh(&conn->lock);
 }
 
+/* Has the peer no credit, because of what is not read? A snapshot. */
+static bool hps_growth_stuck(struct hps_link *link)
+{
+	return READ_ONCE(link->receives.held) && hps_receives_full(&link->conn);
+}
+
+/* Look again later, if nobody does before. The connection is locked. */
+static void hps_growth_again(struct hps_link *link, unsigned long wait)
+{
+	if (!link->conn.shut &&
+	    queue_delayed_work(hps_program_wq, &link->growth.work, wait))
+		hps_conn_get(&link->conn);
+}
+
 /**
  * hps_growth_read - hps_transport.grow
  * @conn: the connection
@@ -232,6 +250,58 @@ void hps_growth_read(struct hps_conn *conn, struct sock *sk)
 	    READ_ONCE(link->growth.state) == HPS_GROWTH_WAITING ||
 	    hps_growth_cramped(link))
 		hps_growth_look(link, sk, true);
+	/* It may have read on what was copied aside, which leaves the peer as it was. */
+	if (hps_growth_stuck(link) && !delayed_work_pending(&link->growth.work)) {
+		spin_lock_bh(&conn->lock);
+		hps_growth_again(link, HPS_GROWTH_WAIT);
+		spin_unlock_bh(&conn->lock);
+	}
+}
+
+/*
+ * Has nobody read for a while, although the peer cannot go on before? The position of the
+ * reader is noted when the peer was first seen to be stuck, and compared at the next look.
+ */
+static bool hps_growth_unread(struct hps_link *link)
+{
+	struct hps_growth *growth = &link->growth;
+	struct hps_conn *conn = &link->conn;
+	u64 pos = hps_conn_read_pos(conn);
+	bool unread = false;
+
+	spin_lock_bh(&conn->lock);
+	/* After close() there is no reader; when it has shrunk it is looked at again. */
+	if (conn->sk && !conn->fin_rcvd && growth->state != HPS_GROWTH_WAITING &&
+	    !hps_shrinking(link->shrink) && hps_growth_stuck(link)) {
+		unread = pos == growth->pos;
+		growth->pos = pos;
+		if (!unread)
+			hps_growth_again(link, HPS_GROWTH_WAIT);
+	}
+	spin_unlock_bh(&conn->lock);
+	return unread;
+}
+
+/*
+ * The peer has no credit left, and a look at growth did not change that: perhaps it sent
+ * little at a time, so that few bytes fill all receives. Where nobody reads, those bytes are
+ * copied to memory of our own, as far as SO_RCVBUF goes, as TCP collapses its queue. From
+ * there on a reader has it looked at again, or who makes SO_RCVBUF larger. It does not grow
+ * by itself for a program that stays behind. Where memory was missing, there may be some
+ * later.
+ */
+static void hps_growth_relieve(struct hps_link *link, struct sock *sk)
+{
+	struct hps_conn *conn = &link->conn;
+	int err;
+
+	if (!hps_growth_unread(link))
+		return;
+	err = hps_fetch_aside_all(sk, conn);
+	spin_lock_bh(&conn->lock);
+	if (err)
+		hps_growth_again(link, HZ);
+	spin_unlock_bh(&conn->lock);
 }
 
 /*
@@ -247,8 +317,10 @@ static void hps_growth_work(struct work_struct *work)
 	struct sock *sk = hps_conn_sock(conn);
 
 	if (sk && hps_sock_own(sk, HPS_LATER_GROW)) {
-		if (hps_sk_conn(sk) == conn)
+		if (hps_sk_conn(sk) == conn) {
 			hps_growth_look(link, sk, false);
+			hps_growth_relieve(link, sk);
+		}
 		release_sock(sk);
 	}
 	if (sk)
@@ -276,5 +348,6 @@ void hps_growth_later(struct hps_conn *conn)
 void hps_growth_init(struct hps_growth *growth)
 {
 	hps_growth_set(growth, HPS_GROWTH_OPEN, U32_MAX);
+	growth->pos = U64_MAX;
 	INIT_DELAYED_WORK(&growth->work, hps_growth_work);
 }

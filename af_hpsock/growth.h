@@ -42,6 +42,7 @@ enum hps_growth_state {
  *	not WAITING
  * @retry: a reader was waited for in vain, and is not again before this place in the
  *	stream
+ * @pos: up to where the stream was read when the work last found the peer stuck
  * @work: hps_growth_work(), holds a reference on the connection
  *
  * Guarded by hps_conn.lock. @state changes only with the socket locked as well, or while
@@ -54,6 +55,7 @@ struct hps_growth {
 	u8 vain;
 	u32 room;
 	u64 retry;
+	u64 pos;
 	struct delayed_work work;
 };
 
@@ -64,10 +66,20 @@ static inline void hps_growth_set(struct hps_growth *growth, u8 state, u32 room)
 	growth->room = room;
 }
 
-/* How long a reader may take until it reads on, jiffies. */
+/*
+ * How long a reader may take until it reads on, jiffies: one that is waited for, or one that
+ * need not be where there is no more to grow to.
+ */
 static inline unsigned long hps_growth_patience(const struct hps_growth *growth)
 {
-	return HPS_GROWTH_WAIT << growth->vain;
+	switch (growth->state) {
+	case HPS_GROWTH_OPEN:
+		return 0;
+	case HPS_GROWTH_WAITING:
+		return HPS_GROWTH_WAIT << growth->vain;
+	default:
+		return HPS_GROWTH_WAIT;
+	}
 }
 
 void hps_growth_init(struct hps_growth *growth);

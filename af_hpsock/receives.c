@@ -207,8 +207,7 @@ static void hps_receives_fill(struct hps_link *link, struct hps_buf *buf)
  */
 static void hps_receives_lack(struct hps_link *link)
 {
-	if (link->conn.sk && (link->growth.state == HPS_GROWTH_OPEN ||
-			      link->growth.state == HPS_GROWTH_WAITING))
+	if (link->conn.sk)
 		hps_receives_plan_growth(link);
 }
 
@@ -267,13 +266,10 @@ void hps_receives_resume(struct hps_link *link)
  */
 void hps_receives_plan_growth(struct hps_link *link)
 {
-	const struct hps_growth *growth = &link->growth;
-
 	lockdep_assert_held(&link->conn.lock);
 	if (!link->conn.shut &&
 	    queue_delayed_work(hps_program_wq, &link->growth.work,
-			       growth->state == HPS_GROWTH_WAITING ?
-			       hps_growth_patience(growth) : 0))
+			       hps_growth_patience(&link->growth)))
 		hps_conn_get(&link->conn);
 }
 

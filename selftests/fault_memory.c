@@ -37,6 +37,17 @@ static int64_t take_memory(int fd)
 	return errno == EAGAIN ? queued : -1;
 }
 
+static int give_back(int *hog)
+{
+	int i, err = 0;
+
+	for (i = 0; i < HOGS; i++) {
+		err |= hps_reset(hog[i]);
+		hog[i] = -1;
+	}
+	return err;
+}
+
 FIXTURE_SETUP(memory)
 {
 	int i;
@@ -60,10 +71,10 @@ FIXTURE_TEARDOWN(memory)
 
 	if (!self->t.rdma)
 		return;
-	for (i = 0; i < HOGS; i++) {
-		EXPECT_OK(hps_reset(self->hog[i]));
+	if (self->hog[0] >= 0)
+		EXPECT_OK(give_back(self->hog));
+	for (i = 0; i < HOGS; i++)
 		close(self->unread[i]);
-	}
 	close(self->c);
 	close(self->s);
 	/* The next test is to find it free. */
@@ -143,6 +154,32 @@ TEST_F(memory, small_reads)
 	ASSERT_TRUE(hps_wait(self->s, POLLIN) & POLLIN);
 	EXPECT_EQ(1, recv(self->s, &byte, 1, MSG_DONTWAIT | MSG_PEEK));
 	EXPECT_EQ(LEN, hps_pull(self->s, LEN, 1000, 1));
+}
+
+static long push_little(struct hps_call *call)
+{
+	return hps_push(call->fd, call->len, 600, 1);
+}
+
+/* What comes in when there is no memory for it waits at the peer, but not for ever */
+TEST_F(memory, comes_back)
+{
+	enum { LEN = 48000 };
+	struct hps_call call = { .fn = push_little, .fd = self->c, .len = LEN };
+
+	ASSERT_OK(hps_set(self->c, SOL_SOCKET, SO_SNDBUF, 4096));
+	ASSERT_TRUE(take_all(&self->t, self->hog));
+	if (self->t.rdma) {
+		hps_block(&call);
+		EXPECT_GT(LEN, hps_inq(self->s));
+		ASSERT_OK(give_back(self->hog));
+	} else {
+		hps_start(&call);
+	}
+	EXPECT_TRUE(hps_until_inq(self->s, LEN));
+	EXPECT_EQ(LEN, hps_pull(self->s, LEN, LEN, 1));
+	ASSERT_TRUE(hps_done(&call));
+	EXPECT_EQ(LEN, call.ret);
 }
 
 TEST_HARNESS_MAIN

@@ -648,6 +648,62 @@ TEST_F(io, outq)
 	EXPECT_TRUE(hps_until_outq(self->c, 0));
 }
 
+/* What is not read is bounded by bytes, however little comes at a time. */
+TEST_F(io, unread)
+{
+	enum { SIZE = 600, COUNT = 80 };
+	static uint8_t data[SIZE * COUNT], back[SIZE * COUNT];
+	int i;
+
+	hps_fill(data, sizeof(data), 0, 1);
+	for (i = 0; i < COUNT; i++) {
+		ASSERT_EQ(SIZE, send(self->c, data + i * SIZE, SIZE, 0));
+		ASSERT_TRUE(hps_until_inq(self->s, (i + 1) * SIZE));
+	}
+	EXPECT_EQ(sizeof(back), recv(self->s, back, sizeof(back), MSG_PEEK | MSG_WAITALL));
+	EXPECT_EQ(sizeof(back), hps_check(back, sizeof(back), 0, 1));
+	EXPECT_EQ(sizeof(back), hps_pull(self->s, sizeof(back), 1000, 1));
+}
+
+/* One at a time, so that none is joined to another, until the peer takes no more. */
+static int64_t trickle(int fd, int64_t at)
+{
+	int64_t begun = at;
+	uint8_t data[600];
+	int left = 0, i;
+
+	while (!left) {
+		hps_fill(data, sizeof(data), at, 1);
+		if (send(fd, data, sizeof(data), 0) != sizeof(data))
+			return -1;
+		at += sizeof(data);
+		for (i = 0; i < 100 && !ioctl(fd, SIOCOUTQ, &left) && left; i++)
+			usleep(1000);
+		if (left && (!hps_settle() || ioctl(fd, SIOCOUTQ, &left)))
+			return -1;
+	}
+	return at - begun;
+}
+
+/* Where that bound is reached, there is room again when something is read, or it is raised. */
+TEST_F(io, unread_bound)
+{
+	int64_t len, more;
+
+	ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_RCVBUF, 65536));
+	len = trickle(self->c, 0);
+	ASSERT_LT(50000, len);
+	EXPECT_EQ(len / 2, hps_pull(self->s, len / 2, 1000, 1));
+	EXPECT_TRUE(hps_until_outq(self->c, 0));
+	more = trickle(self->c, len);
+	EXPECT_LT(len / 4, more);
+	EXPECT_GT(len, more);
+	ASSERT_OK(hps_set(self->s, SOL_SOCKET, SO_RCVBUF, 131072));
+	EXPECT_TRUE(hps_until_outq(self->c, 0));
+	EXPECT_EQ(len + more - len / 2,
+		  hps_pull_at(self->s, len / 2, len + more - len / 2, 1000, 1));
+}
+
 /* The end counts as a byte, until the peer knows of it. */
 TEST_F(io, outq_end)
 {

@@ -569,6 +569,8 @@ static void small_pieces(struct __test_metadata *_metadata, struct hps *t, int p
 
 	l = hps_listen(t, 1, &at);
 	ASSERT_OK(l);
+	/* So that little of it is at the peer. */
+	ASSERT_OK(hps_set(l, SOL_SOCKET, SO_RCVBUF, 4096));
 	/* The least that there is. */
 	if (t->rdma && hps_set(c, SOL_HPSOCK, HPSOCK_GATHER_MIN, 1))
 		ASSERT_OK(hps_set(c, SOL_HPSOCK, HPSOCK_GATHER_MIN, 512));

@@ -175,7 +175,11 @@ inline unlock()
 	assert(spare[level] + held[level] + posted[level] == window + CTRL)
 }
 
-/* hps_receives_lack() */
+/*
+ * hps_receives_lack(). In a settled state as well, the work may copy aside what nobody
+ * reads, hps_growth_relieve(): to the rules here a program that reads, as long as SO_RCVBUF
+ * has room, which is in bytes and no part of this.
+ */
 inline lack()
 {
 	dry = true;
