@@ -484,6 +484,25 @@ TEST_F(bind, mapped)
 	EXPECT_ERRNO(EINVAL, v6only(&self->t, addr));
 }
 
+/* The wildcard of IPv4 is not that of IPv6 after a connect() that failed. */
+TEST_F(bind, mapped_and_refused)
+{
+	struct hps t = version(&self->t, AF_INET);
+	struct hps_addr peer, name;
+	int c, unheard;
+
+	if (variant->af != AF_INET6)
+		SKIP(return, "of IPv6 alone");
+	unheard = hps_bound(&t, 0, t.b);
+	ASSERT_OK(unheard);
+	peer = hps_mapped(hps_name(unheard));
+	c = hps_bound(&self->t, 0, hps_mapped(hps_any(AF_INET, 0)));
+	ASSERT_OK(c);
+	ASSERT_ERRNO(ECONNREFUSED, hps_connect(c, peer));
+	name = hps_name(c);
+	EXPECT_TRUE(IN6_IS_ADDR_V4MAPPED(&name.in6.sin6_addr));
+}
+
 TEST_F(bind, reuse)
 {
 	int port = free_port(&self->t);
