@@ -215,6 +215,19 @@ static void repair(void)
 	hps_set_number(HPS_ZCOPY_PATIENCE, 500);
 }
 
+/*
+ * Soft-RoCE leaves the queue pair of the connection manager in the error state when
+ * something could not be sent by it, with the link down.
+ */
+static int renew_devices(void)
+{
+	int err = 0, i;
+
+	for (i = 0; i < 2 && !hps_siw() && !err; i++)
+		err = hps_remove_device(i) ?: hps_add_device(i);
+	return err;
+}
+
 FIXTURE_SETUP(fault)
 {
 	hps_init(&self->t, true, variant->af);
@@ -228,7 +241,11 @@ FIXTURE_SETUP(fault)
 		self->lost = ECONNRESET;
 	/* Else, where a queue pair does not end, it takes 20 minutes. */
 	ASSERT_EQ(0, hps_set_number(RETRIES, 5));
-	ASSERT_TRUE(hps_works_again(&self->t));
+	/* Nor may it have come as far as to renew them. */
+	if (!hps_works_again(&self->t)) {
+		ASSERT_EQ(0, renew_devices());
+		ASSERT_TRUE(hps_works_again(&self->t));
+	}
 }
 
 /* Others run after this. */
@@ -760,19 +777,6 @@ TEST_F_TIMEOUT(fault, wire_cut_unread, 300 * hps_slow())
 	close(s);
 }
 
-/*
- * Soft-RoCE leaves the queue pair of the connection manager in the error state when
- * something could not be sent by it, with the link down.
- */
-static int renew_devices(void)
-{
-	int err = 0, i;
-
-	for (i = 0; i < 2 && !hps_siw() && !err; i++)
-		err = hps_remove_device(i) ?: hps_add_device(i);
-	return err;
-}
-
 /* What is connected learns of it, and what connects is told no later than by TCP. */
 TEST_F_TIMEOUT(fault, link_down, 300 * hps_slow())
 {
@@ -835,10 +839,14 @@ TEST_F_TIMEOUT(fault, link_down_unacked, 300 * hps_slow())
 	ASSERT_EQ(0, cut_wire());
 	ASSERT_EQ(1, send(call.fd, "x", 1, 0));
 	ASSERT_EQ(0, hps_run("ip link set v1 down"));
-	ASSERT_EQ(1, send(call.fd, "y", 1, 0));
-	hps_start(&call);
-	ASSERT_TRUE(ends(&call));
-	EXPECT_EQ(-1, call.ret);
+	/* Where the computer is very busy the device has given up before. */
+	if (send(call.fd, "y", 1, MSG_NOSIGNAL) != 1) {
+		call.err = errno;
+	} else {
+		hps_start(&call);
+		ASSERT_TRUE(ends(&call));
+		EXPECT_EQ(-1, call.ret);
+	}
 	EXPECT_TRUE(call.err == ETIMEDOUT || call.err == ECONNRESET) TH_LOG("errno %d", call.err);
 	EXPECT_EQ(0, recv(call.fd, buf, 1, 0));
 	close(call.fd);
