@@ -264,6 +264,16 @@ static int hps_connect_source(struct sock *sk, const struct hps_addr *peer)
 	return err;
 }
 
+/* What bind() chose is of one version of IP. */
+static int hps_connect_version(const struct sock *sk, const struct hps_addr *peer)
+{
+	bool v4 = ipv6_addr_v4mapped(&hps_sk(sk)->local.ip);
+
+	if (!(sk->sk_userlocks & SOCK_BINDADDR_LOCK) || v4 == ipv6_addr_v4mapped(&peer->ip))
+		return 0;
+	return v4 ? -EAFNOSUPPORT : -EINVAL;
+}
+
 static int hps_connect_start(struct sock *sk, struct sockaddr *uaddr, int len)
 {
 	struct hps_sock *hsk = hps_sk(sk);
@@ -278,10 +288,9 @@ static int hps_connect_start(struct sock *sk, struct sockaddr *uaddr, int len)
 		return -ENETUNREACH;
 	if (ipv6_addr_v4mapped(&peer.ip) && peer.v6 && ipv6_only_sock(sk))
 		return -ENETUNREACH;
-	if (!hps_addr_any(&hsk->local.ip) &&
-	    ipv6_addr_v4mapped(&hsk->local.ip) !=
-	    ipv6_addr_v4mapped(&peer.ip))
-		return -EINVAL;
+	err = hps_connect_version(sk, &peer);
+	if (err)
+		return err;
 	if (!hps_connect_unicast(sk, &peer.ip))
 		return -ENETUNREACH;
 	err = hps_connect_scope(sk, &peer);

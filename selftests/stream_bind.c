@@ -498,9 +498,11 @@ TEST_F(bind, mapped_and_refused)
 	peer = hps_mapped(hps_name(unheard));
 	c = hps_bound(&self->t, 0, hps_mapped(hps_any(AF_INET, 0)));
 	ASSERT_OK(c);
+	EXPECT_ERRNO(EAFNOSUPPORT, hps_connect(c, hps_at(self->t.b, 5000)));
 	ASSERT_ERRNO(ECONNREFUSED, hps_connect(c, peer));
 	name = hps_name(c);
 	EXPECT_TRUE(IN6_IS_ADDR_V4MAPPED(&name.in6.sin6_addr));
+	EXPECT_ERRNO(EAFNOSUPPORT, hps_connect(c, hps_at(self->t.b, 5000)));
 }
 
 TEST_F(bind, reuse)

@@ -827,6 +827,7 @@ TEST_F(connect, mapped)
 	ASSERT_OK(l);
 	c = hps_bound(&self->t, 0, hps_mapped(v4.a));
 	ASSERT_OK(c);
+	EXPECT_ERRNO(EAFNOSUPPORT, hps_connect(c, hps_at(self->t.b, 5000)));
 	ASSERT_OK(hps_connect(c, hps_mapped(at)));
 	s = hps_accept(l);
 	ASSERT_OK(s);
