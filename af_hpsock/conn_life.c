@@ -258,6 +258,7 @@ int hps_conn_attach(struct hps_conn *conn, struct sock *sk)
 	if (!hps_sock_charge(sk, bytes, SK_MEM_RECV))
 		return -ENOBUFS;
 	hsk->rx_charged += bytes;
+	hsk->rcv_seen = hps_sock_rcv_limit(sk);
 
 	spin_lock_bh(&conn->lock);
 	listener = hps_conn_leave_queue(conn, sk);

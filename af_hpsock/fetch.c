@@ -366,9 +366,12 @@ static struct hps_buf *hps_fetch_next(struct sock *sk, struct hps_conn *conn,
 	return *here < hps_sock_rcv_limit(sk) ? found : NULL;
 }
 
-/* What is in a receive, to memory of our own, in front of the rest if there is one; or NULL. */
+/*
+ * What is in a receive, to memory of our own; NULL if there is none. If that was not @all of
+ * it, the rest stays behind it.
+ */
 static struct hps_buf *hps_fetch_copy(struct sock *sk, struct hps_conn *conn,
-				      struct hps_buf *buf)
+				      struct hps_buf *buf, bool *all)
 {
 	/* Pairs with hps_conn_join(). */
 	u32 size = smp_load_acquire(&buf->end) - buf->start;
@@ -379,6 +382,7 @@ static struct hps_buf *hps_fetch_copy(struct sock *sk, struct hps_conn *conn,
 	local->end = local->size;
 	memcpy(local->data, buf->data + buf->start, local->end);
 	spin_lock_bh(&conn->lock);
+	*all = local->end == buf->end - buf->start;
 	hps_fetch_insert(conn, local);
 	spin_unlock_bh(&conn->lock);
 	return local;
@@ -400,19 +404,21 @@ int hps_fetch_aside(struct sock *sk, struct hps_conn *conn)
 	struct hps_reader nobody = {};
 	struct hps_buf *buf;
 	u32 here = 0;
+	bool all;
 
 	buf = hps_fetch_next(sk, conn, &conn->rxq, &here);
 	if (!buf)
 		return -ENOBUFS;
 	if (buf->remote)
 		return hps_fetch(sk, conn, buf, 0, &nobody, 0);
-	return hps_fetch_copy(sk, conn, buf) ? 0 : -ENOMEM;
+	return hps_fetch_copy(sk, conn, buf, &all) ? 0 : -ENOMEM;
 }
 
 /**
  * hps_fetch_aside_all - the transport's receives are needed, and nobody reads
  * @sk: the socket, locked
  * @conn: its connection
+ * @size: of a receive that takes the place of one that is freed, bytes
  *
  * As hps_fetch_aside(), of all that is in receives up to what is at the peer, as long as what
  * is there to be read is within SO_RCVBUF, with what may come in the receives that are freed.
@@ -420,21 +426,23 @@ int hps_fetch_aside(struct sock *sk, struct hps_conn *conn)
  * Context: process, without the lock.
  * Return: 0, or -ENOMEM.
  */
-int hps_fetch_aside_all(struct sock *sk, struct hps_conn *conn)
+int hps_fetch_aside_all(struct sock *sk, struct hps_conn *conn, u32 size)
 {
 	u32 limit = hps_sock_rcv_limit(sk), here = 0, more = 0;
 	struct list_head *at = &conn->rxq;
 	struct hps_buf *buf;
+	bool all;
 
 	/* What is being read goes to where it was in the queue. */
 	while (!conn->fetching && hps_conn_avail(conn) + more < limit) {
 		buf = hps_fetch_next(sk, conn, at, &here);
 		if (!buf || buf->remote)
 			break;
-		more += buf->size;
-		buf = hps_fetch_copy(sk, conn, buf);
+		buf = hps_fetch_copy(sk, conn, buf, &all);
 		if (!buf)
 			return -ENOMEM;
+		if (all)
+			more += size;
 		here += hps_fetch_mem(buf->size);
 		at = &buf->list;
 	}

@@ -18,7 +18,7 @@ void hps_fetch_back(struct hps_conn *conn);
 void hps_fetch_later(struct hps_conn *conn);
 void hps_fetch_cancel(struct hps_conn *conn);
 int hps_fetch_aside(struct sock *sk, struct hps_conn *conn);
-int hps_fetch_aside_all(struct sock *sk, struct hps_conn *conn);
+int hps_fetch_aside_all(struct sock *sk, struct hps_conn *conn, u32 size);
 int hps_fetch_turn(struct sock *sk);
 void hps_fetch_consumed(struct hps_conn *conn, struct hps_buf *buf);
 ssize_t hps_fetch(struct sock *sk, struct hps_conn *conn, struct hps_buf *buf,

@@ -297,7 +297,7 @@ static void hps_growth_relieve(struct hps_link *link, struct sock *sk)
 
 	if (!hps_growth_unread(link))
 		return;
-	err = hps_fetch_aside_all(sk, conn);
+	err = hps_fetch_aside_all(sk, conn, READ_ONCE(link->receives.size));
 	spin_lock_bh(&conn->lock);
 	if (err)
 		hps_growth_again(link, HZ);

@@ -65,7 +65,6 @@ struct hps_opt {
 #define HPS_OPT_SIZE	max(sizeof(struct hpsock_info), sizeof(struct tcp_info))
 
 int hps_opt_int(void *buf, int val);
-void hps_opt_rcvbuf(struct sock *sk);
 int hps_opt_read_int(int level, sockptr_t optval, unsigned int optlen, int *val);
 
 /* options_tcp.c */

@@ -239,7 +239,6 @@ static int hps_tcp_set_window_clamp(struct sock *sk, const struct hps_opt *opt,
 	if (val)
 		val = val < SOCK_MIN_RCVBUF / 2 ? SOCK_MIN_RCVBUF / 2 : val;
 	WRITE_ONCE(hps_sk(sk)->window_clamp, val);
-	hps_opt_rcvbuf(sk);
 	return 0;
 }
 

@@ -33,6 +33,20 @@ static int hps_proto_init(struct sock *sk)
 	return 0;
 }
 
+/*
+ * What was held up by SO_RCVBUF is looked at again when that has become larger: by an option,
+ * of which the core tells nobody.
+ */
+static void hps_proto_rcvbuf(struct sock *sk, struct hps_conn *conn)
+{
+	struct hps_sock *hsk = hps_sk(sk);
+	u32 limit = hps_sock_rcv_limit(sk), seen = hsk->rcv_seen;
+
+	hsk->rcv_seen = limit;
+	if (unlikely(limit > seen) && conn)
+		conn->ops->grow_later(conn);
+}
+
 /* proto.release_cb: the lock becomes free; its inner spin lock is held. */
 static void hps_proto_release_cb(struct sock *sk)
 {
@@ -41,6 +55,7 @@ static void hps_proto_release_cb(struct sock *sk)
 	u8 later = hsk->later;
 
 	hps_sock_reap(sk);
+	hps_proto_rcvbuf(sk, conn);
 	if (likely(!later))
 		return;
 	hsk->later = 0;

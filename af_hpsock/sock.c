@@ -260,6 +260,8 @@ bool hps_sock_grow_rcvbuf(struct sock *sk)
 	    sk_under_memory_pressure(sk))
 		return false;
 	WRITE_ONCE(sk->sk_rcvbuf, more);
+	/* Who asked for it goes on to use it. */
+	hps_sk(sk)->rcv_seen = hps_sock_rcv_limit(sk);
 	return true;
 }
 

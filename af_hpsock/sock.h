@@ -69,6 +69,7 @@ struct hps_accept_queue {
  *	Socket lock, or RCU to look
  * @fin_sent: as hps_conn.fin_sent, for who has no reference to that; its lock, and the
  *	socket lock while there is no connection
+ * @rcv_seen: hps_sock_rcv_limit() when the lock was released last; guarded as @later
  * @rx_charged: bytes of receive buffers charged to the socket
  * @tx_charged: bytes of send buffers, and of pages instead, charged to the socket
  * @nodelay: TCP_NODELAY
@@ -115,10 +116,12 @@ struct hps_sock {
 	bool fin_sent;
 	u8 spin_missed;
 	u8 rest_skip;
+	u32 rcv_seen;
 	u32 rx_charged;
 	u32 tx_charged;
 	bool nodelay;
 	bool cork;
+	bool refused;
 	u8 connect_failures;
 	unsigned int keepidle;
 	unsigned int keepintvl;
@@ -129,13 +132,12 @@ struct hps_sock {
 	u16 user_mss;
 	bool inq;
 	bool reading;
-	bool refused;
-	bool split;
-	bool bind_no_port;
 	u32 user_timeout;
 	u32 window_clamp;
 	u32 notsent_lowat;
 	s16 kept[HPS_KEPT_NUM];
+	bool split;
+	bool bind_no_port;
 	struct hps_tuning tuning;
 	struct hps_accept_queue queue;
 	struct delayed_work connect_work;

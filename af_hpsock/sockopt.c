@@ -371,36 +371,6 @@ int hps_opt_read_int(int level, sockptr_t optval, unsigned int optlen, int *val)
 	return 0;
 }
 
-/**
- * hps_opt_rcvbuf - SO_RCVBUF may be larger by an option
- * @sk: the socket, locked
- *
- * What was held up by it is looked at again.
- *
- * Context: process.
- */
-void hps_opt_rcvbuf(struct sock *sk)
-{
-	struct hps_conn *conn = hps_sk_conn(sk);
-
-	if (conn)
-		conn->ops->grow_later(conn);
-}
-
-/* As sock_setsockopt(). */
-static int hps_opt_set_rcvbuf(struct socket *sock, int optname, sockptr_t optval,
-			      unsigned int optlen)
-{
-	int err = sock_setsockopt(sock, SOL_SOCKET, optname, optval, optlen);
-
-	if (!err) {
-		lock_sock(sock->sk);
-		hps_opt_rcvbuf(sock->sk);
-		release_sock(sock->sk);
-	}
-	return err;
-}
-
 /* The core handles the level; this is for what it should not accept. */
 static int hps_opt_set_socket(struct socket *sock, const struct hps_opt *opt,
 			      int optname, sockptr_t optval,
@@ -418,8 +388,6 @@ static int hps_opt_set_socket(struct socket *sock, const struct hps_opt *opt,
 		if (err || opt->ops->whole)
 			return err;
 	}
-	if (optname == SO_RCVBUF || optname == SO_RCVBUFFORCE)
-		return hps_opt_set_rcvbuf(sock, optname, optval, optlen);
 	return sock_setsockopt(sock, SOL_SOCKET, optname, optval, optlen);
 }
 
@@ -583,7 +551,6 @@ int hps_set_rcvlowat(struct sock *sk, int val)
 	if (conn->fin_rcvd || hps_readable(sk, conn))
 		sk->sk_data_ready(sk);
 	spin_unlock_bh(&conn->lock);
-	hps_opt_rcvbuf(sk);
 	return 0;
 }
 

@@ -704,6 +704,19 @@ TEST_F(io, unread_bound)
 		  hps_pull_at(self->s, len / 2, len + more - len / 2, 1000, 1));
 }
 
+/* Nor is it more than SO_RCVBUF and a message for who sends much. */
+TEST_F(io, unread_bulk)
+{
+	int64_t len;
+
+	if (self->t.rdma)
+		ASSERT_OK(hps_set(self->c, SOL_HPSOCK, HPSOCK_ZCOPY, HPSOCK_ZCOPY_OFF));
+	len = hps_stuff(self->c, 0, 1);
+	ASSERT_LT(0, len);
+	EXPECT_GT(hps_opt(self->s, SOL_SOCKET, SO_RCVBUF) + 65536, hps_inq(self->s));
+	EXPECT_EQ(len, hps_pull(self->s, len, 65536, 1));
+}
+
 /* The end counts as a byte, until the peer knows of it. */
 TEST_F(io, outq_end)
 {

@@ -163,6 +163,10 @@ static bool fake_rx_full(struct hps_conn *conn)
 	return fake_of(conn)->full;
 }
 
+static void fake_grow_later(struct hps_conn *conn)
+{
+}
+
 static void fake_shut(struct hps_conn *conn)
 {
 	fake_of(conn)->shut++;
@@ -186,6 +190,7 @@ static const struct hps_transport fake_transport = {
 	.probe		= fake_probe,
 	.consumed	= fake_consumed,
 	.rx_full	= fake_rx_full,
+	.grow_later	= fake_grow_later,
 	.rx_mem		= fake_rx_mem,
 	.shut		= fake_shut,
 	.free		= fake_free,
