@@ -129,7 +129,7 @@ static void hps_growth_rest(struct hps_link *link, bool more)
 	if (!more)
 		state = link->credit.dry || growth->state == HPS_GROWTH_CRAMPED ?
 			HPS_GROWTH_CRAMPED : HPS_GROWTH_DONE;
-	hps_growth_set(growth, state, U32_MAX);
+	hps_growth_set(growth, state, U16_MAX);
 	WRITE_ONCE(growth->full, false);
 	hps_credit_set_dry(&link->credit, false);
 }
@@ -153,7 +153,7 @@ static bool hps_growth_decide(struct hps_link *link, u32 rcvbuf, bool reading,
 	}
 	more = hps_growth_number(link, rcvbuf, step);
 	if (more && link->credit.dry) {
-		hps_growth_set(&link->growth, HPS_GROWTH_OPEN, U32_MAX);
+		hps_growth_set(&link->growth, HPS_GROWTH_OPEN, U16_MAX);
 		return true;
 	}
 	hps_growth_rest(link, more);
@@ -185,7 +185,7 @@ static void hps_growth_widen(struct hps_link *link, struct sock *sk)
 		state = HPS_GROWTH_OPEN;
 		hps_credit_set_dry(&link->credit, true);
 	}
-	hps_growth_set(&link->growth, state, U32_MAX);
+	hps_growth_set(&link->growth, state, U16_MAX);
 }
 
 /* The socket is locked; @reading: by somebody who has just read. */
@@ -246,6 +246,8 @@ void hps_growth_read(struct hps_conn *conn, struct sock *sk)
 {
 	struct hps_link *link = hps_link(conn);
 
+	if (!link->growth.read)
+		link->growth.read = true;
 	if (READ_ONCE(link->growth.full) || READ_ONCE(link->credit.dry) ||
 	    READ_ONCE(link->growth.state) == HPS_GROWTH_WAITING ||
 	    hps_growth_cramped(link))
@@ -259,22 +261,21 @@ void hps_growth_read(struct hps_conn *conn, struct sock *sk)
 }
 
 /*
- * Has nobody read for a while, although the peer cannot go on before? The position of the
- * reader is noted when the peer was first seen to be stuck, and compared at the next look.
+ * Has nobody read for a while, although the peer cannot go on before? When that is first
+ * seen a reader gets the time until the next look.
  */
 static bool hps_growth_unread(struct hps_link *link)
 {
 	struct hps_growth *growth = &link->growth;
 	struct hps_conn *conn = &link->conn;
-	u64 pos = hps_conn_read_pos(conn);
 	bool unread = false;
 
 	spin_lock_bh(&conn->lock);
 	/* After close() there is no reader; when it has shrunk it is looked at again. */
 	if (conn->sk && !conn->fin_rcvd && growth->state != HPS_GROWTH_WAITING &&
 	    !hps_shrinking(link->shrink) && hps_growth_stuck(link)) {
-		unread = pos == growth->pos;
-		growth->pos = pos;
+		unread = !growth->read;
+		growth->read = false;
 		if (!unread)
 			hps_growth_again(link, HPS_GROWTH_WAIT);
 	}
@@ -347,7 +348,7 @@ void hps_growth_later(struct hps_conn *conn)
  */
 void hps_growth_init(struct hps_growth *growth)
 {
-	hps_growth_set(growth, HPS_GROWTH_OPEN, U32_MAX);
-	growth->pos = U64_MAX;
+	hps_growth_set(growth, HPS_GROWTH_OPEN, U16_MAX);
+	growth->read = true;
 	INIT_DELAYED_WORK(&growth->work, hps_growth_work);
 }

@@ -38,29 +38,29 @@ enum hps_growth_state {
  * @lately: a reader that is waited for has read since that was last looked at
  * @vain: how often one of the present size was waited for in vain, %HPS_GROWTH_VAIN_MAX
  *	at most
- * @room: no more credits are granted than so many less the unread buffers; U32_MAX if
- *	not WAITING
+ * @read: something was read since the work last found the peer stuck, or it has not yet
+ * @room: no more credits are granted than so many less the unread buffers; U16_MAX, which
+ *	no window exceeds, if not WAITING
  * @retry: a reader was waited for in vain, and is not again before this place in the
  *	stream
- * @pos: up to where the stream was read when the work last found the peer stuck
  * @work: hps_growth_work(), holds a reference on the connection
  *
- * Guarded by hps_conn.lock. @state changes only with the socket locked as well, or while
- * the receives shrink, when nobody acts on it.
+ * Guarded by hps_conn.lock, but for @read, which is by the socket lock. @state changes only
+ * with the socket locked as well, or while the receives shrink, when nobody acts on it.
  */
 struct hps_growth {
 	u8 state;
 	bool full;
 	bool lately;
 	u8 vain;
-	u32 room;
+	bool read;
+	u16 room;
 	u64 retry;
-	u64 pos;
 	struct delayed_work work;
 };
 
-/* The one way to change the state; @room is U32_MAX but for HPS_GROWTH_WAITING. */
-static inline void hps_growth_set(struct hps_growth *growth, u8 state, u32 room)
+/* The one way to change the state; @room is U16_MAX but for HPS_GROWTH_WAITING. */
+static inline void hps_growth_set(struct hps_growth *growth, u8 state, u16 room)
 {
 	WRITE_ONCE(growth->state, state);
 	growth->room = room;

@@ -173,7 +173,7 @@ static bool hps_receives_short(const struct hps_link *link, const struct hps_buf
 	const struct hps_receives *receives = &link->receives;
 	const struct hps_credit *credit = &link->credit;
 
-	if (hps_receives_used(link) < min(credit->window, link->growth.room))
+	if (hps_receives_used(link) < min_t(u32, credit->window, link->growth.room))
 		return true;
 	return hps_receives_one_more(link) && credit->rx_ready == credit->rx_used &&
 	       ((buf && buf->size == receives->size) || !list_empty(&receives->spare));
@@ -571,7 +571,7 @@ static void hps_receives_resize(struct hps_link *link, u32 size)
 static void hps_receives_set_window(struct hps_link *link, u32 window)
 {
 	hps_credit_set_window(&link->credit, window);
-	hps_growth_set(&link->growth, HPS_GROWTH_OPEN, U32_MAX);
+	hps_growth_set(&link->growth, HPS_GROWTH_OPEN, U16_MAX);
 }
 
 /* The plan, if it still holds: only the socket lock was held since. Takes the buffers. */
