@@ -8,6 +8,7 @@ cd "$(dirname "$0")" || exit 1
 
 run=$PWD/../tools/hpsock_run
 domain=$PWD/build/tool_domain
+nolibc=$PWD/build/tool_nolibc
 family=$(cat /sys/module/hpsock/parameters/family)
 tmp=$(mktemp -d)
 out=$tmp/out
@@ -94,6 +95,8 @@ launcher()
 	is 'no such program' 127 status "$run" "$tmp/none"
 	is 'no program' 2 status "$run"
 	is 'unknown option' 2 status "$run" -x true
+	is 'a program without a C library' 0 status "$run" "$nolibc"
+	is 'and bound at once' 0 status env LD_BIND_NOW=1 "$run" "$nolibc"
 	is 'any C library will do' '' sh -c "readelf -dW '$lib' | grep NEEDED"
 	is 'library not found' 1 status "$tmp/hpsock_run" true
 }

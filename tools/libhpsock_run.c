@@ -28,6 +28,18 @@ typedef int (*getsockopt_fn)(int fd, int level, int name, void *val, socklen_t *
 #pragma weak dlsym
 
 /*
+ * A program without a C library, such as one in Go that has none of C, never calls us; but
+ * it is not to fail for what we lack then.
+ */
+#pragma weak __errno_location
+#pragma weak close
+#pragma weak getsockname
+#pragma weak open
+#pragma weak read
+#pragma weak setsockopt
+#pragma weak syscall
+
+/*
  * Threads that race here, or a constructor of another library that opens a
  * socket before ours ran, store the same values twice, which is harmless.
  */
@@ -51,7 +63,7 @@ static void *next(const char *name)
 	return dlsym ? dlsym(RTLD_NEXT, name) : NULL;
 }
 
-static void look_up(void)
+static __attribute__((noinline)) void look_up(void)
 {
 	int saved = errno;
 
@@ -141,5 +153,6 @@ int getsockopt(int fd, int level, int name, void *val, socklen_t *len)
  */
 static __attribute__((constructor)) void init(void)
 {
-	look_up();
+	if (open)
+		look_up();
 }
