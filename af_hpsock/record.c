@@ -249,6 +249,9 @@ static ssize_t hps_record_take(struct sock *sk, struct hps_record_call *call,
 	ssize_t n;
 
 	cond_resched();
+	/* Who looks at many small pieces goes past those before them each time. */
+	if (fatal_signal_pending(current))
+		return -EINTR;
 	if (!call->budget)
 		return -EAGAIN;
 	if (!call->whole && call->patience && signal_pending(current))

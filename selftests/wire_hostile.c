@@ -2802,6 +2802,60 @@ TEST_F_TIMEOUT(records, disconnected_while_fetching, 200 * hps_slow())
 	}
 }
 
+/* Looks at the message again and again, after a byte that says so. */
+static int look(int fd, int said)
+{
+	static struct mmsghdr msgs[1024];
+	struct iovec iov = { buf, sizeof(buf) };
+	int i;
+
+	for (i = 0; i < 1024; i++) {
+		msgs[i].msg_hdr.msg_iov = &iov;
+		msgs[i].msg_hdr.msg_iovlen = 1;
+	}
+	if (write(said, "x", 1) != 1)
+		return 1;
+	return recvmmsg(fd, msgs, 1024, MSG_PEEK, NULL) != 1024;
+}
+
+/* To look at very many small pieces takes long, but not if who does is killed. */
+TEST_F(records, killed_looking)
+{
+	struct peer *p = &self->peer;
+	int len, pieces = 0, said[2];
+	uint32_t room;
+	char byte;
+	pid_t pid;
+
+	peer_free(p);
+	close(self->s);
+	hps_buffers(self->l, 2 << 20);
+	ASSERT_OK(hps_set(self->l, SOL_HPSOCK, HPSOCK_BUF_FIRST, 65536));
+	ASSERT_OK(hps_set(self->l, SOL_HPSOCK, HPSOCK_QUOTA, 32));
+	self->s = accept_records(p, &self->t, self->l, &self->at);
+	ASSERT_OK(self->s);
+	room = peer_room(p);
+	while (p->tx_used != p->granted) {
+		for (len = 0; len + 9 <= (int)room; pieces++)
+			len = add_record(buf, len, PIECE, 'a', 1);
+		if (p->tx_used + 1 == p->granted)
+			((struct hps_record *)(buf + len - 9))->flags = END;
+		ASSERT_OK(peer_send(p, HPS_MSG_DATA, buf, len));
+	}
+	ASSERT_EQ(POLLIN, hps_wait(self->s, POLLIN));
+	EXPECT_EQ(pieces, recv(self->s, buf, 1, MSG_PEEK | MSG_TRUNC));
+	ASSERT_OK(pipe(said));
+	pid = hps_fork();
+	ASSERT_OK(pid);
+	if (!pid)
+		_exit(look(self->s, said[1]));
+	ASSERT_EQ(1, read(said[0], &byte, 1));
+	ASSERT_OK(kill(pid, SIGKILL));
+	/* It would go on for minutes. */
+	EXPECT_EQ(128 + SIGKILL, hps_reap(pid));
+	EXPECT_EQ(pieces, recv(self->s, buf, sizeof(buf), MSG_TRUNC));
+}
+
 /* Nobody listens for streams there. */
 TEST_F(records, other_type)
 {
