@@ -21,6 +21,7 @@
  * keeps other readers away in the middle of a message.
  */
 #include <linux/sizes.h>
+#include <linux/tcp.h>
 #include <linux/uio.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
@@ -607,51 +608,6 @@ static int hps_record_recv(struct sock *sk, struct hps_record_call *call)
 	}
 }
 
-/**
- * hps_record_recvmsg - proto_ops.recvmsg of SOCK_SEQPACKET
- * @sock: the socket
- * @msg: where to
- * @len: bytes
- * @flags: MSG_DONTWAIT, MSG_PEEK, MSG_TRUNC (return the message's length), MSG_ERRQUEUE
- *
- * In msg_flags: MSG_TRUNC if bytes of the message were left out, MSG_EOR if it was sent
- * with that, MSG_MORE if this was a part of it.
- *
- * Context: process, may sleep.
- * Return: bytes, 0 for an empty message and at the end, -EBADMSG in the middle of a
- * message that its sender did not finish, -EOPNOTSUPP for MSG_OOB, otherwise as
- * hps_recvmsg().
- */
-int hps_record_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
-		       int flags)
-{
-	struct hps_record_call call = { .room = len };
-	struct sock *sk = sock->sk;
-	int ret;
-
-	if (flags & MSG_ERRQUEUE)
-		return hps_recv_errqueue(sk, msg, len);
-	if (flags & MSG_OOB)
-		return -EOPNOTSUPP;
-	hps_recv_msg_init(&call.to, msg, len, flags & ~MSG_TRUNC);
-	lock_sock(sk);
-	call.timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
-	ret = sk->sk_state == TCP_LISTEN ? -ENOTCONN :
-					   hps_record_recv(sk, &call);
-	release_sock(sk);
-	if (ret <= 0)
-		return ret;
-	hps_recv_stamp(sk, msg, call.to.reader.stamp);
-	if (call.more)
-		msg->msg_flags |= MSG_MORE;
-	else if (call.eor)
-		msg->msg_flags |= MSG_EOR;
-	if (call.len > call.copied)
-		msg->msg_flags |= MSG_TRUNC;
-	return flags & MSG_TRUNC ? min_t(size_t, call.len, INT_MAX) :
-				   call.copied;
-}
-
 /* Bytes that are left of the first message that is there completely, 0 if none. */
 static u32 hps_record_first(struct hps_conn *conn)
 {
@@ -701,4 +657,63 @@ int hps_record_inq(struct sock *sk)
 	len = hps_record_first(conn);
 	spin_unlock_bh(&conn->lock);
 	return min_t(u32, len, INT_MAX);
+}
+
+/* What TCP_INQ tells after a read: the same; 1 if the end is next. */
+static int hps_record_left(struct sock *sk)
+{
+	const struct hps_conn *conn = hps_sk_conn(sk);
+
+	return hps_record_inq(sk) ?:
+	       conn && !hps_conn_avail(conn) && READ_ONCE(conn->fin_rcvd);
+}
+
+/**
+ * hps_record_recvmsg - proto_ops.recvmsg of SOCK_SEQPACKET
+ * @sock: the socket
+ * @msg: where to
+ * @len: bytes
+ * @flags: MSG_DONTWAIT, MSG_PEEK, MSG_TRUNC (return the message's length), MSG_ERRQUEUE
+ *
+ * In msg_flags: MSG_TRUNC if bytes of the message were left out, MSG_EOR if it was sent
+ * with that, MSG_MORE if this was a part of it. With TCP_INQ, how long the next one is.
+ *
+ * Context: process, may sleep.
+ * Return: bytes, 0 for an empty message and at the end, -EBADMSG in the middle of a
+ * message that its sender did not finish, -EOPNOTSUPP for MSG_OOB, otherwise as
+ * hps_recvmsg().
+ */
+int hps_record_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
+		       int flags)
+{
+	struct hps_record_call call = { .room = len };
+	struct sock *sk = sock->sk;
+	int ret, inq = -1;
+
+	if (flags & MSG_ERRQUEUE)
+		return hps_recv_errqueue(sk, msg, len);
+	if (flags & MSG_OOB)
+		return -EOPNOTSUPP;
+	hps_recv_msg_init(&call.to, msg, len, flags & ~MSG_TRUNC);
+	hps_recv_spin(sk, flags, hps_readable);
+	lock_sock(sk);
+	call.timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
+	ret = sk->sk_state == TCP_LISTEN ? -ENOTCONN :
+					   hps_record_recv(sk, &call);
+	if (hps_sk(sk)->inq)
+		inq = hps_record_left(sk);
+	release_sock(sk);
+	if (ret >= 0 && inq >= 0)
+		put_cmsg(msg, SOL_TCP, TCP_CM_INQ, sizeof(inq), &inq);
+	if (ret <= 0)
+		return ret;
+	hps_recv_stamp(sk, msg, call.to.reader.stamp);
+	if (call.more)
+		msg->msg_flags |= MSG_MORE;
+	else if (call.eor)
+		msg->msg_flags |= MSG_EOR;
+	if (call.len > call.copied)
+		msg->msg_flags |= MSG_TRUNC;
+	return flags & MSG_TRUNC ? min_t(size_t, call.len, INT_MAX) :
+				   call.copied;
 }

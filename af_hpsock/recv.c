@@ -361,37 +361,51 @@ int hps_recv_end(struct sock *sk)
 	return -ENOTCONN;
 }
 
-/* Is there anything to read, or to be told? A snapshot, without the lock. */
-static bool hps_recv_ready(struct sock *sk)
+static bool hps_recv_here(struct sock *sk, struct hps_conn *conn)
 {
-	const struct hps_conn *conn;
+	return atomic_read(&conn->rx_avail);
+}
+
+/* Is there anything to read, or to be told? A snapshot, without the lock. */
+static bool hps_recv_ready(struct sock *sk, hps_recv_look *look)
+{
+	struct hps_conn *conn;
 	bool ready;
 
 	rcu_read_lock();
 	conn = rcu_dereference(hps_sk(sk)->conn);
-	ready = !conn || atomic_read(&conn->rx_avail) || hps_recv_over(sk);
+	ready = !conn || look(sk, conn) || hps_recv_over(sk);
 	rcu_read_unlock();
 	return ready;
 }
 
-/*
- * SO_BUSY_POLL: wait for data without going to sleep, for so many microseconds.
+/**
+ * hps_recv_spin - SO_BUSY_POLL: wait for data without going to sleep, for so many microseconds
+ * @sk: the socket; most do not ask for that
+ * @flags: of the call, which may not wait at all
+ * @look: is there what it is for?
+ *
  * The completion queue is polled by softirq and shared, so it is the socket that
  * is looked at. Where that was in vain a few times in a row it is left out, but for
  * one read in so many: the peer may have become faster.
+ *
+ * Context: process, without the socket's lock.
  */
-static void hps_recv_spin(struct sock *sk)
+void hps_recv_spin(struct sock *sk, int flags, hps_recv_look *look)
 {
 	struct hps_sock *hsk = hps_sk(sk);
 	u8 missed = READ_ONCE(hsk->spin_missed);
 	unsigned long start;
 
+	if (!sk_can_busy_loop(sk) || READ_ONCE(sk->sk_state) != TCP_ESTABLISHED ||
+	    flags & MSG_DONTWAIT || hps_recv_ready(sk, look))
+		return;
 	if (missed >= HPS_SPIN_MISSES && missed % HPS_SPIN_AGAIN) {
 		WRITE_ONCE(hsk->spin_missed, missed + 1);
 		return;
 	}
 	start = busy_loop_current_time();
-	while (!hps_recv_ready(sk)) {
+	while (!hps_recv_ready(sk, look)) {
 		if (sk_busy_loop_timeout(sk, start) || need_resched() ||
 		    signal_pending(current)) {
 			WRITE_ONCE(hsk->spin_missed, missed + 1);
@@ -819,10 +833,7 @@ int hps_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
 	if (flags & MSG_ERRQUEUE)
 		return hps_recv_errqueue(sk, msg, len);
 	hps_recv_msg_init(&to, msg, len, flags);
-	if (sk_can_busy_loop(sk) &&
-	    READ_ONCE(sk->sk_state) == TCP_ESTABLISHED &&
-	    !(flags & MSG_DONTWAIT) && !hps_recv_ready(sk))
-		hps_recv_spin(sk);
+	hps_recv_spin(sk, flags, hps_recv_here);
 	lock_sock(sk);
 	inq = hps_sk(sk)->inq;
 	if (inq)

@@ -73,11 +73,15 @@ struct hps_recv_msg {
 	struct msghdr *msg;
 };
 
+/* Is there enough to read? Under RCU, without a lock. */
+typedef bool hps_recv_look(struct sock *sk, struct hps_conn *conn);
+
 int hps_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		int flags);
 void hps_recv_msg_init(struct hps_recv_msg *to, struct msghdr *msg, size_t len,
 		       int flags);
 ssize_t hps_recv_discard(struct hps_reader *reader, void *from, size_t len);
+void hps_recv_spin(struct sock *sk, int flags, hps_recv_look *look);
 void hps_recv_stamp(const struct sock *sk, struct msghdr *msg, ktime_t stamp);
 int hps_recv_errqueue(struct sock *sk, struct msghdr *msg, size_t len);
 bool hps_recv_over(const struct sock *sk);

@@ -399,6 +399,77 @@ TEST_F(seqpacket, how_much)
 }
 
 /* Until nobody takes any more; what was taken comes. */
+/* What TCP_INQ says, or -1. */
+static int next_len(int fd, void *buf, size_t len)
+{
+	char control[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = { buf, len };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *cmsg;
+
+	if (recvmsg(fd, &msg, 0) < 0)
+		return -1;
+	cmsg = CMSG_FIRSTHDR(&msg);
+	if (!cmsg || cmsg->cmsg_level != SOL_TCP || cmsg->cmsg_type != TCP_CM_INQ)
+		return -1;
+	return *(int *)CMSG_DATA(cmsg);
+}
+
+TEST_F(seqpacket, how_much_is_told)
+{
+	if (!variant->rdma)
+		SKIP(return, "AF_UNIX has no TCP_INQ");
+	ASSERT_EQ(1000, put(self->c, self->buf, 1000, 1, 0));
+	ASSERT_EQ(70, put(self->c, self->buf, 70, 2, 0));
+	ASSERT_EQ(5, put(self->c, self->buf, 5, 3, 0));
+	ASSERT_TRUE(hps_until_inq(self->s, 1000));
+	EXPECT_EQ(-1, next_len(self->s, self->buf, LARGE));
+	ASSERT_TRUE(hps_until_inq(self->s, 70));
+	ASSERT_OK(hps_set(self->s, SOL_TCP, TCP_INQ, 1));
+	ASSERT_OK(shutdown(self->c, SHUT_WR));
+	ASSERT_TRUE(hps_wait(self->s, POLLRDHUP) & POLLRDHUP);
+	EXPECT_EQ(5, next_len(self->s, self->buf, LARGE));
+	/* The end is to be read then. */
+	EXPECT_EQ(1, next_len(self->s, self->buf, LARGE));
+	EXPECT_EQ(1, next_len(self->s, self->buf, LARGE));
+}
+
+static long echo_call(struct hps_call *call)
+{
+	char byte;
+
+	while (recv(call->fd, &byte, 1, 0) == 1)
+		if (send(call->fd, &byte, 1, 0) != 1)
+			return -1;
+	return 0;
+}
+
+/* As of a stream: opts.busy_poll */
+TEST_F(seqpacket, busy_poll)
+{
+	struct hps_call call = { .fn = echo_call, .fd = self->s };
+	const char *counter = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? "spin_hit" : "spin_missed";
+	int64_t end = hps_now() + hps_deadline();
+	long before = hps_stat(counter);
+	char byte;
+
+	if (hps_set(self->c, SOL_SOCKET, SO_BUSY_POLL, 2000)) {
+		ASSERT_EQ(ENOPROTOOPT, errno);
+		SKIP(return, "the kernel has no busy polling");
+	}
+	hps_start(&call);
+	do {
+		ASSERT_EQ(1, send(self->c, "x", 1, 0));
+		ASSERT_EQ(1, recv(self->c, &byte, 1, 0));
+	} while (variant->rdma && hps_stat(counter) == before && hps_now() < end);
+	EXPECT_GT(end, hps_now());
+	ASSERT_OK(shutdown(self->c, SHUT_WR));
+	EXPECT_TRUE(hps_done(&call));
+}
+
 TEST_F(seqpacket, full)
 {
 	int sent, got;
