@@ -710,6 +710,9 @@ static int hps_send_locked(struct sock *sk, struct hps_send_call *call)
 	err = -EPIPE;
 	if (sk->sk_err || (sk->sk_shutdown & SEND_SHUTDOWN))
 		goto out;
+	err = -EMSGSIZE;
+	if (call->record && !call->whole && msg->msg_flags & MSG_DONTWAIT)
+		goto out;
 
 	while (msg_data_left(msg) || (call->record && !call->begun)) {
 		conn = hps_send_conn(sk);
@@ -819,7 +822,7 @@ void hps_send_flush(struct sock *sk)
 
 /*
  * Choose how a call sends its bytes, and who is told when its pages are done with.
- * Returns 0, -EOPNOTSUPP, -EMSGSIZE or -ENOBUFS.
+ * Returns 0, -EOPNOTSUPP or -ENOBUFS.
  */
 static int hps_send_begin(struct sock *sk, struct hps_send_call *call,
 			  size_t len)
@@ -831,8 +834,6 @@ static int hps_send_begin(struct sock *sk, struct hps_send_call *call,
 		call->whole = len <= READ_ONCE(sk->sk_sndbuf);
 		if (msg->msg_flags & MSG_OOB)
 			return -EOPNOTSUPP;
-		if (!call->whole && !call->timeo)
-			return -EMSGSIZE;
 	}
 	if (!len)
 		return 0;

@@ -499,6 +499,23 @@ TEST_F(seqpacket, too_large)
 	EXPECT_EQ(10, recv(self->s, self->buf, LARGE, 0));
 }
 
+/* It is the socket that is at fault then, not the message. */
+TEST_F(seqpacket, too_large_for_nobody)
+{
+	int fd = variant->rdma ? hps_socket(&self->t, 0) : socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	ASSERT_OK(fd);
+	hps_buffers(fd, 65536);
+	ASSERT_EQ(-1, put(fd, self->buf, 10, 1, MSG_DONTWAIT));
+	EXPECT_ERRNO(errno, put(fd, self->buf, LARGE, 1, MSG_DONTWAIT));
+	hps_buffers(self->c, 65536);
+	ASSERT_EQ(10, put(self->c, self->buf, 10, 1, 0));
+	ASSERT_EQ(POLLIN, hps_wait(self->s, POLLIN));
+	ASSERT_OK(close(self->s));
+	ASSERT_TRUE(hps_wait(self->c, POLLERR) & POLLERR);
+	EXPECT_ERRNO(ECONNRESET, put(self->c, self->buf, LARGE, 1, MSG_DONTWAIT));
+}
+
 static long send_large(struct hps_call *call)
 {
 	char *buf = hps_memory(call->len);
