@@ -23,8 +23,12 @@ static u8 hps_ip_class(u8 old, int val)
 static int hps_ip_set_tos(struct sock *sk, const struct hps_opt *opt, int val)
 {
 	struct inet_sock *inet = inet_sk(sk);
+	u8 tos = hps_ip_class(inet->tos, val);
 
-	WRITE_ONCE(inet->tos, hps_ip_class(inet->tos, val));
+	/* A priority that was chosen since stays. */
+	if (tos == inet->tos)
+		return 0;
+	WRITE_ONCE(inet->tos, tos);
 	WRITE_ONCE(sk->sk_priority, rt_tos2priority(inet->tos));
 	return 0;
 }

@@ -165,6 +165,11 @@ TEST_F(opts, ip)
 	EXPECT_OK(both(fd, ref, SOL_IP, IP_TOS, 0x10));
 	EXPECT_EQ(hps_opt(ref, SOL_SOCKET, SO_PRIORITY), hps_opt(fd, SOL_SOCKET, SO_PRIORITY));
 	EXPECT_EQ(6, hps_opt(fd, SOL_SOCKET, SO_PRIORITY));
+	/* A priority that is chosen afterwards stays with the class as it is. */
+	EXPECT_OK(both(fd, ref, SOL_SOCKET, SO_PRIORITY, 2));
+	EXPECT_OK(both(fd, ref, SOL_IP, IP_TOS, 0x10));
+	EXPECT_EQ(2, hps_opt(ref, SOL_SOCKET, SO_PRIORITY));
+	EXPECT_EQ(2, hps_opt(fd, SOL_SOCKET, SO_PRIORITY));
 	/* A byte does as well. */
 	EXPECT_OK(setsockopt(fd, SOL_IP, IP_TOS, &byte, 1));
 	EXPECT_EQ(0x28, hps_opt(fd, SOL_IP, IP_TOS));
