@@ -977,6 +977,34 @@ static ssize_t receive(int fd, struct msghdr *msg, void *buf, size_t len, int fl
 	return recvmsg(fd, msg, flags);
 }
 
+/* What the peer has still to read here, in messages of its size. */
+TEST_F(opts, unacked)
+{
+	int64_t end = hps_now() + hps_deadline();
+	struct info info = { 0 };
+	char *buf = hps_memory(1 << 20);
+	socklen_t len = sizeof(info);
+	int c, s;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_OK(hps_pair_lending(&self->t, &c, &s));
+	hps_buffers(s, 4096);
+	ASSERT_OK(hps_zerocopy(&self->t, c));
+	ASSERT_LT(65536, send(c, buf, 1 << 20, MSG_ZEROCOPY | MSG_DONTWAIT));
+	ASSERT_OK(getsockopt(c, SOL_TCP, TCP_INFO, &info, &len));
+	if (self->t.rdma) {
+		EXPECT_LT(0, info.old.tcpi_unacked);
+		EXPECT_LE(info.bytes_sent - info.bytes_acked,
+			  (uint64_t)info.old.tcpi_unacked * info.old.tcpi_snd_mss);
+	}
+	do {
+		while (recv(s, buf, 1 << 20, MSG_DONTWAIT) > 0)
+			;
+		ASSERT_OK(getsockopt(c, SOL_TCP, TCP_INFO, &info, &len));
+	} while ((info.old.tcpi_unacked || info.notsent_bytes) && hps_now() < end);
+	EXPECT_EQ(0, info.old.tcpi_unacked);
+}
+
 TEST_F(opts, inq)
 {
 	struct msghdr msg;
