@@ -134,6 +134,7 @@ int hps_bind(struct socket *sock, struct sockaddr *uaddr, int len)
 		err = hps_port_bind(sk, &addr);
 	if (err)
 		goto out;
+	hps_sk(sk)->bound_any = hps_addr_any(&addr.ip);
 	/* ::ffff:0.0.0.0 stays one of IPv4, too. */
 	if (!hps_addr_any(&addr.ip) || (addr.v6 && ipv6_addr_v4mapped(&addr.ip)))
 		sk->sk_userlocks |= SOCK_BINDADDR_LOCK;

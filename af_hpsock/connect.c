@@ -26,7 +26,7 @@
 static void hps_connect_local(const struct sock *sk, struct hps_addr *local)
 {
 	*local = hps_sk(sk)->local;
-	if (sk->sk_userlocks & SOCK_BINDADDR_LOCK)
+	if (sk->sk_userlocks & SOCK_BINDADDR_LOCK && !hps_sk(sk)->bound_any)
 		return;
 	local->ip = in6addr_any;
 	local->scope = 0;

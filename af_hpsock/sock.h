@@ -93,6 +93,7 @@ struct hps_accept_queue {
  * @refused: another was told so, and is to be woken when that is over
  * @split: HPSOCK_SPLIT
  * @bind_no_port: IP_BIND_ADDRESS_NO_PORT
+ * @bound_any: bind() was for a wildcard, also for ::ffff:0.0.0.0
  * @kept: options without effect
  * @tuning: tunables it has values of its own for
  * @queue: listening sockets
@@ -137,7 +138,8 @@ struct hps_sock {
 	u32 notsent_lowat;
 	s16 kept[HPS_KEPT_NUM];
 	bool split;
-	bool bind_no_port;
+	bool bind_no_port : 1;
+	bool bound_any : 1;
 	struct hps_tuning tuning;
 	struct hps_accept_queue queue;
 	struct delayed_work connect_work;

@@ -505,6 +505,29 @@ TEST_F(bind, mapped_and_refused)
 	EXPECT_ERRNO(EAFNOSUPPORT, hps_connect(c, hps_at(self->t.b, 5000)));
 }
 
+/* Nor is it an address: what the route says counts, not who else has what we send from. */
+TEST_F(bind, mapped_follows_the_route)
+{
+	struct hps t = version(&self->t, AF_INET);
+	struct hps_addr at;
+	char text[INET_ADDRSTRLEN];
+	int c, l, ret;
+
+	if (variant->af != AF_INET6)
+		SKIP(return, "of IPv6 alone");
+	if (geteuid())
+		SKIP(return, "needs root");
+	l = hps_listen(&t, 1, &at);
+	ASSERT_OK(l);
+	c = hps_bound(&self->t, 0, hps_mapped(hps_any(AF_INET, 0)));
+	ASSERT_OK(c);
+	inet_ntop(AF_INET, &t.a.in.sin_addr, text, sizeof(text));
+	ASSERT_EQ(0, hps_run("ip addr add %s/32 dev lo", text));
+	ret = hps_connect(c, hps_mapped(at));
+	EXPECT_OK(ret);
+	hps_run("ip addr del %s/32 dev lo", text);
+}
+
 TEST_F(bind, reuse)
 {
 	int port = free_port(&self->t);
