@@ -893,6 +893,37 @@ static int only_port(const struct hps *t, int port, bool late)
 	return fd;
 }
 
+/*
+ * rdma_cm gives each connection to a host a port of its own, whatever port of ours it is to:
+ * who has chosen an address is told when there is none left, as who has not.
+ */
+TEST_F(connect, ports_of_rdma_cm)
+{
+	struct hps_addr at;
+	int l, i, c[5];
+
+	if (!self->t.rdma)
+		SKIP(return, "TCP has none");
+	l = hps_listen(&self->t, 8, &at);
+	ASSERT_OK(l);
+	for (i = 0; i < 5; i++) {
+		c[i] = hps_bound(&self->t, 0, i < 4 ? self->t.a : hps_any(self->t.af, 0));
+		ASSERT_OK(c[i]);
+	}
+	ASSERT_EQ(0, hps_run("sysctl -n net.ipv4.ip_local_port_range > /tmp/range.%d", getpid()));
+	ASSERT_EQ(0, hps_run("sysctl -qw net.ipv4.ip_local_port_range='39997 39998'"));
+	/* The one that was taken last is not the next, so there may be but one. */
+	for (i = 0; i < 3 && !hps_connect(c[i], at); i++)
+		;
+	EXPECT_LT(0, i);
+	EXPECT_ERRNO(EADDRNOTAVAIL, hps_connect(c[3], at));
+	EXPECT_ERRNO(EADDRNOTAVAIL, hps_connect(c[4], at));
+	EXPECT_EQ(0, hps_run("sysctl -qw net.ipv4.ip_local_port_range=\"$(cat /tmp/range.%d)\"",
+			     getpid()));
+	hps_run("rm /tmp/range.%d", getpid());
+	EXPECT_OK(hps_connect(c[3], at));
+}
+
 /* A port that connect() chose serves for each peer once, and for bind() not at all. */
 TEST_F(connect, port_for_each_peer)
 {
