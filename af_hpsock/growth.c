@@ -164,7 +164,9 @@ static bool hps_growth_decide(struct hps_link *link, u32 rcvbuf, bool reading,
  * Is it time for a larger SO_RCVBUF? The peer ran dry when there was no more to grow to,
  * and what it had sent by then, also what was copied aside since, has been read for the
  * most part. So a program that stays behind gets no more, whose data would only wait here
- * instead of there. A snapshot, where the connection is not locked.
+ * instead of there. What the peer only offers needs no memory here, but counts among what
+ * can be read, so beside that the rest is not known. A snapshot, where the connection is
+ * not locked.
  */
 static bool hps_growth_cramped(const struct hps_link *link)
 {
@@ -172,7 +174,8 @@ static bool hps_growth_cramped(const struct hps_link *link)
 
 	return READ_ONCE(link->growth.state) == HPS_GROWTH_CRAMPED &&
 	       READ_ONCE(link->receives.held) <= half &&
-	       hps_conn_avail(&link->conn) <= half * READ_ONCE(link->receives.size);
+	       (READ_ONCE(link->conn.rx_remote) ||
+		hps_conn_avail(&link->conn) <= half * READ_ONCE(link->receives.size));
 }
 
 /* Growth then begins anew; the socket and the connection are locked. */

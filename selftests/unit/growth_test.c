@@ -226,10 +226,18 @@ static void hps_growth_read__widens(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sk->sk_rcvbuf, 16 << 10);
 	while (fake->link->receives.held > 8)
 		fake_read(fake);
+	/* What was copied aside is not read either, */
+	atomic_add(SZ_1M, &fake->link->conn.rx_avail);
+	grow(fake, sk);
+	KUNIT_EXPECT_EQ(test, sk->sk_rcvbuf, 16 << 10);
+	/* but what the peer offers is not here. */
+	fake->link->conn.rx_remote++;
 	grow(fake, sk);
 	KUNIT_EXPECT_EQ(test, sk->sk_rcvbuf, 32 << 10);
 	KUNIT_EXPECT_EQ(test, fake->link->credit.window, 32);
 	FAKE_EXPECT_POSTED(test, fake);
+	fake->link->conn.rx_remote--;
+	atomic_sub(SZ_1M, &fake->link->conn.rx_avail);
 }
 
 /* Too many are granted for a step in size: no more are until the peer has used them. */
