@@ -333,13 +333,15 @@ static void hps_growth_work(struct work_struct *work)
 }
 
 /**
- * hps_growth_later - hps_transport.grow_later
+ * hps_growth_later - hps_transport.grow_later: now, also if that is planned for later
  * @conn: the connection
+ *
+ * Context: any.
  */
 void hps_growth_later(struct hps_conn *conn)
 {
 	hps_conn_get(conn);
-	if (!queue_delayed_work(hps_program_wq, &hps_link(conn)->growth.work, 0))
+	if (mod_delayed_work(hps_program_wq, &hps_link(conn)->growth.work, 0))
 		hps_conn_put(conn);
 }
 
