@@ -250,8 +250,11 @@ static ssize_t hps_record_take(struct sock *sk, struct hps_record_call *call,
 	ssize_t n;
 
 	cond_resched();
-	/* Who looks at many small pieces goes past those before them each time. */
-	if (fatal_signal_pending(current))
+	/*
+	 * Who looks at many small pieces goes past those before them each time. Who takes them
+	 * is soon done, and must not leave others a part of what was there as a whole.
+	 */
+	if (hps_record_peeks(call) && fatal_signal_pending(current))
 		return -EINTR;
 	if (!call->budget)
 		return -EAGAIN;
