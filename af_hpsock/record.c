@@ -662,13 +662,17 @@ int hps_record_inq(struct sock *sk)
 	return min_t(u32, len, INT_MAX);
 }
 
-/* What TCP_INQ tells after a read: the same; 1 if the end is next. */
+/*
+ * What TCP_INQ tells after a read: the same, but 0 only if another one would wait. Who polls
+ * for edges relies on that, also where the next message is empty, or cannot be there as a
+ * whole, or the end is next.
+ */
 static int hps_record_left(struct sock *sk)
 {
-	const struct hps_conn *conn = hps_sk_conn(sk);
+	struct hps_conn *conn = hps_sk_conn(sk);
 
 	return hps_record_inq(sk) ?:
-	       conn && !hps_conn_avail(conn) && READ_ONCE(conn->fin_rcvd);
+	       conn && (READ_ONCE(conn->fin_rcvd) || hps_readable(sk, conn));
 }
 
 /**
@@ -706,11 +710,12 @@ int hps_record_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 	if (hps_sk(sk)->inq)
 		inq = hps_record_left(sk);
 	release_sock(sk);
+	if (ret > 0)
+		hps_recv_stamp(sk, msg, call.to.reader.stamp);
 	if (ret >= 0 && inq >= 0)
 		put_cmsg(msg, SOL_TCP, TCP_CM_INQ, sizeof(inq), &inq);
 	if (ret <= 0)
 		return ret;
-	hps_recv_stamp(sk, msg, call.to.reader.stamp);
 	if (call.more)
 		msg->msg_flags |= MSG_MORE;
 	else if (call.eor)

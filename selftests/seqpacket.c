@@ -398,7 +398,6 @@ TEST_F(seqpacket, how_much)
 	EXPECT_TRUE(hps_until_inq(self->s, 5));
 }
 
-/* Until nobody takes any more; what was taken comes. */
 /* What TCP_INQ says, or -1. */
 static int next_len(int fd, void *buf, size_t len)
 {
@@ -424,17 +423,21 @@ TEST_F(seqpacket, how_much_is_told)
 		SKIP(return, "AF_UNIX has no TCP_INQ");
 	ASSERT_EQ(1000, put(self->c, self->buf, 1000, 1, 0));
 	ASSERT_EQ(70, put(self->c, self->buf, 70, 2, 0));
-	ASSERT_EQ(5, put(self->c, self->buf, 5, 3, 0));
-	ASSERT_TRUE(hps_until_inq(self->s, 1000));
-	EXPECT_EQ(-1, next_len(self->s, self->buf, LARGE));
-	ASSERT_TRUE(hps_until_inq(self->s, 70));
-	ASSERT_OK(hps_set(self->s, SOL_TCP, TCP_INQ, 1));
+	ASSERT_EQ(0, put(self->c, self->buf, 0, 3, 0));
+	ASSERT_EQ(9, put(self->c, self->buf, 9, 4, 0));
 	ASSERT_OK(shutdown(self->c, SHUT_WR));
 	ASSERT_TRUE(hps_wait(self->s, POLLRDHUP) & POLLRDHUP);
-	EXPECT_EQ(5, next_len(self->s, self->buf, LARGE));
+	EXPECT_EQ(-1, next_len(self->s, self->buf, LARGE));
+	ASSERT_OK(hps_set(self->s, SOL_TCP, TCP_INQ, 1));
+	/* An empty one is there to be read, too. */
+	EXPECT_EQ(1, next_len(self->s, self->buf, LARGE));
+	EXPECT_EQ(9, next_len(self->s, self->buf, LARGE));
 	/* The end is to be read then. */
 	EXPECT_EQ(1, next_len(self->s, self->buf, LARGE));
 	EXPECT_EQ(1, next_len(self->s, self->buf, LARGE));
+	ASSERT_EQ(5, put(self->s, self->buf, 5, 5, 0));
+	ASSERT_OK(hps_set(self->c, SOL_TCP, TCP_INQ, 1));
+	EXPECT_EQ(0, next_len(self->c, self->buf, LARGE));
 }
 
 static long echo_call(struct hps_call *call)
@@ -470,6 +473,7 @@ TEST_F(seqpacket, busy_poll)
 	EXPECT_TRUE(hps_done(&call));
 }
 
+/* Until nobody takes any more; what was taken comes. */
 TEST_F(seqpacket, full)
 {
 	int sent, got;
