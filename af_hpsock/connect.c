@@ -215,6 +215,7 @@ static int hps_connect_source4(struct sock *sk, const struct hps_addr *peer,
 {
 	struct flowi4 fl4 = {
 		.daddr = peer->ip.s6_addr32[3],
+		.saddr = local->ip.s6_addr32[3],
 		.flowi4_oif = sk->sk_bound_dev_if,
 	};
 	struct rtable *rt = ip_route_output_key(sock_net(sk), &fl4);
@@ -247,19 +248,20 @@ static int hps_connect_source6(struct sock *sk, const struct hps_addr *peer,
 
 /*
  * Choose our address, unless bind() has: by the question that rdma_cm will ask for each
- * attempt. As on TCP it can be seen from now on.
+ * attempt. As on TCP it can be seen from now on. One that was chosen is asked about as well
+ * if it is of IPv4, which has no route for what is not ours (any more).
  */
 static int hps_connect_source(struct sock *sk, const struct hps_addr *peer)
 {
 	struct hps_addr local = hps_sk(sk)->local;
-	int err;
+	bool chosen = !hps_addr_any(&local.ip);
+	int err = 0;
 
-	if (!hps_addr_any(&local.ip))
-		return 0;
-	err = ipv6_addr_v4mapped(&peer->ip) ?
-	      hps_connect_source4(sk, peer, &local) :
-	      hps_connect_source6(sk, peer, &local);
-	if (!err)
+	if (ipv6_addr_v4mapped(&peer->ip))
+		err = hps_connect_source4(sk, peer, &local);
+	else if (!chosen)
+		err = hps_connect_source6(sk, peer, &local);
+	if (!err && !chosen)
 		hps_port_rename(sk, &local);
 	return err;
 }

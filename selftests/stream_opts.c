@@ -320,6 +320,9 @@ TEST_F(opts, freebind)
 	EXPECT_ERRNO(EADDRNOTAVAIL, hps_bind(self->fd, none));
 	ASSERT_OK(hps_set(self->fd, level, name, 1));
 	EXPECT_OK(hps_bind(self->fd, none));
+	if (self->t.af == AF_INET) {
+		EXPECT_ERRNO(ENETUNREACH, hps_connect(self->fd, hps_at(self->t.b, 5000)));
+	}
 	EXPECT_OK(listen(self->fd, 1));
 }
 
