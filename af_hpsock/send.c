@@ -692,8 +692,8 @@ static int hps_send_connected(struct sock *sk, long *timeo)
 static int hps_send_locked(struct sock *sk, struct hps_send_call *call)
 {
 	struct msghdr *msg = call->msg;
+	bool full, wait = call->timeo;
 	struct hps_conn *conn;
-	bool full;
 	ssize_t n;
 	int err;
 
@@ -711,7 +711,7 @@ static int hps_send_locked(struct sock *sk, struct hps_send_call *call)
 	if (sk->sk_err || (sk->sk_shutdown & SEND_SHUTDOWN))
 		goto out;
 	err = -EMSGSIZE;
-	if (call->record && !call->whole && msg->msg_flags & MSG_DONTWAIT)
+	if (call->record && !call->whole && !wait)
 		goto out;
 
 	while (msg_data_left(msg) || (call->record && !call->begun)) {

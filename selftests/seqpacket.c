@@ -497,8 +497,12 @@ TEST_F(seqpacket, full)
 
 TEST_F(seqpacket, too_large)
 {
+	struct timeval never = { .tv_sec = -1 };
+
 	hps_buffers(self->c, 65536);
 	EXPECT_ERRNO(EMSGSIZE, put(self->c, self->buf, LARGE, 1, MSG_DONTWAIT));
+	ASSERT_OK(setsockopt(self->c, SOL_SOCKET, SO_SNDTIMEO, &never, sizeof(never)));
+	EXPECT_ERRNO(EMSGSIZE, put(self->c, self->buf, LARGE, 1, 0));
 	EXPECT_EQ(10, put(self->c, self->buf, 10, 1, 0));
 	EXPECT_EQ(10, recv(self->s, self->buf, LARGE, 0));
 }
