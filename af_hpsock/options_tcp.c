@@ -343,7 +343,9 @@ static int hps_tcp_get_info(struct sock *sk, const struct hps_opt *opt,
 	info->tcpi_snd_cwnd = own.tx_credits;
 	info->tcpi_snd_wnd = min_t(u64, U32_MAX, mul_u32_u32(own.tx_credits,
 							     own.tx_msg_size));
-	info->tcpi_unacked = DIV_ROUND_UP(hps_conn_tx_open(conn), own.tx_msg_size ?: 1);
+	/* What was lost with the connection is not under way, as after tcp_done_with_error(). */
+	if (!conn->ended)
+		info->tcpi_unacked = DIV_ROUND_UP(conn->tx_unacked, own.tx_msg_size ?: 1);
 	info->tcpi_bytes_sent = conn->tx_bytes;
 	info->tcpi_bytes_acked = conn->tx_bytes - hps_conn_tx_open(conn);
 	info->tcpi_bytes_received = conn->rx_bytes;

@@ -427,6 +427,8 @@ static bool loses_patience(struct __test_metadata *_metadata, const struct hps *
 	struct hps_call waits = { .fn = hps_poll_call };
 	long before = hps_stat("peer_timeout");
 	int64_t begin, start, took;
+	struct tcp_info info = {};
+	socklen_t len = sizeof(info);
 	int s[2], left;
 
 	ASSERT_OK(hps_pair(t, &idle.fd, &s[0]));
@@ -449,6 +451,8 @@ static bool loses_patience(struct __test_metadata *_metadata, const struct hps *
 	EXPECT_EQ(ETIMEDOUT, hps_error(waits.fd));
 	ASSERT_OK(ioctl(waits.fd, SIOCOUTQ, &left));
 	EXPECT_EQ(1, left);
+	ASSERT_OK(getsockopt(waits.fd, IPPROTO_TCP, TCP_INFO, &info, &len));
+	EXPECT_EQ(0, info.tcpi_unacked);
 	ASSERT_TRUE(hps_done(&idle));
 	took = hps_now() - begin;
 	EXPECT_EQ(-1, idle.ret);

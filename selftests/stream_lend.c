@@ -783,14 +783,21 @@ TEST_F(lend, reader_gone)
 {
 	enum { LEN = 512 << 10 };
 	uint8_t *out = hps_memory(LEN);
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
 
 	ASSERT_OK(protect(&self->t, self->c));
+	ASSERT_OK(promise(&self->t, self->c));
 	hps_fill(out, LEN, 0, 1);
-	ASSERT_TRUE(send_all(self->c, out, LEN, 0));
+	ASSERT_TRUE(send_all(self->c, out, LEN / 2, promised(&self->t)));
+	ASSERT_TRUE(send_all(self->c, out + LEN / 2, LEN / 2, 0));
 	ASSERT_EQ(1, hps_pull(self->s, 1, 1, 1));
 	ASSERT_OK(close(self->s));
-	EXPECT_TRUE(hps_wait(self->c, POLLERR) & POLLERR);
+	/* Completions are POLLERR, too. */
+	EXPECT_TRUE(hps_wait_exactly(self->c, POLLHUP) & POLLHUP);
 	EXPECT_EQ(ECONNRESET, hps_error(self->c));
+	ASSERT_OK(getsockopt(self->c, SOL_TCP, TCP_INFO, &info, &len));
+	EXPECT_EQ(0, info.tcpi_unacked);
 	EXPECT_TRUE(nothing_held(&self->t));
 	memset(out, 0xee, LEN);
 }
