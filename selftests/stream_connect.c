@@ -904,6 +904,8 @@ TEST_F(connect, ports_of_rdma_cm)
 
 	if (!self->t.rdma)
 		SKIP(return, "TCP has none");
+	if (geteuid())
+		SKIP(return, "needs root");
 	l = hps_listen(&self->t, 8, &at);
 	ASSERT_OK(l);
 	for (i = 0; i < 5; i++) {
