@@ -185,8 +185,8 @@ static void hps_cm_fail_attempt(struct hps_link *link, int err, u8 tries)
 
 /*
  * On iWARP rdma_cm's choice of a local port may be one that TCP uses, or has not done with
- * (TIME_WAIT), whose ports it does not know: another attempt has another. And where it had
- * none left, one may be free again.
+ * (TIME_WAIT), whose ports it does not know; TCP's words are EADDRINUSE and EADDRNOTAVAIL.
+ * Another attempt has another.
  */
 static void hps_cm_fail_connect(struct hps_link *link, int err)
 {
@@ -307,7 +307,7 @@ static int hps_cm_resolve(struct hps_link *link)
 	err = rdma_resolve_addr(link->id,
 				bound ? (struct sockaddr *)&src : NULL,
 				(struct sockaddr *)&dst, link->resolve_ms);
-	/* rdma_cm has no port left for that peer, or the address that we have is gone. */
+	/* rdma_cm has no port left for that peer, or an address of IPv6 is not ours. */
 	if (err == -EADDRNOTAVAIL)
 		return err;
 	return err ? hps_cm_errno(err) : 0;
