@@ -127,11 +127,12 @@ void hps_gather_put(struct hps_gather *gather)
 
 /*
  * What lies in one page needs no lookup of the object that it is in, which for 64
- * bytes takes as long as the copy.
+ * bytes takes as long as the copy. But only a program's memory is sure to get a copy: before
+ * 6.5 a pipe, for splice(2) out of SOCK_SEQPACKET, would be given the page itself.
  */
-static bool hps_buf_in_page(const void *data, size_t len)
+static bool hps_buf_in_page(const void *data, size_t len, const struct iov_iter *iter)
 {
-	return offset_in_page(data) + len <= PAGE_SIZE;
+	return offset_in_page(data) + len <= PAGE_SIZE && user_backed_iter(iter);
 }
 
 /* @done of @len bytes were copied: all of them or none. */
@@ -156,7 +157,7 @@ int hps_buf_to_iter(void *from, size_t len, struct iov_iter *iter)
 {
 	size_t done;
 
-	if (hps_buf_in_page(from, len))
+	if (hps_buf_in_page(from, len, iter))
 		done = copy_page_to_iter(virt_to_page(from),
 					 offset_in_page(from), len, iter);
 	else
@@ -177,7 +178,7 @@ int hps_buf_from_iter(void *to, size_t len, struct iov_iter *iter)
 {
 	size_t done;
 
-	if (hps_buf_in_page(to, len))
+	if (hps_buf_in_page(to, len, iter))
 		done = copy_page_from_iter(virt_to_page(to),
 					   offset_in_page(to), len, iter);
 	else

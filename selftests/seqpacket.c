@@ -109,6 +109,57 @@ TEST_F(seqpacket, bounds)
 	EXPECT_ERRNO(EAGAIN, recv(self->s, self->buf, LARGE, MSG_DONTWAIT));
 }
 
+/* What was spliced out stays what it was, whatever arrives after it, or ends. */
+TEST_F(seqpacket, splice_holds)
+{
+	int p[2], i, flags;
+
+	ASSERT_OK(pipe(p));
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(1000, put(self->c, self->buf, 1000, i, 0));
+		ASSERT_EQ(1000, splice(self->s, NULL, p[1], NULL, LARGE, 0));
+	}
+	for (; i < 100; i++) {
+		ASSERT_EQ(1000, put(self->c, self->buf, 1000, i, 0));
+		ASSERT_EQ(1000, get(self->s, self->buf, LARGE, 0, &flags));
+	}
+	close(self->s);
+	close(self->c);
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(1000, read(p[0], self->buf, 1000));
+		EXPECT_TRUE(is(self->buf, 1000, i)) TH_LOG("message %d", i);
+	}
+}
+
+/* A pipe that is almost full takes as much of a message as a short read would, and no more. */
+TEST_F(seqpacket, splice_to_full_pipe)
+{
+	int p[2], size, flags;
+
+	ASSERT_OK(pipe(p));
+	size = fcntl(p[1], F_SETPIPE_SZ, 8192);
+	ASSERT_LE(8192, size);
+	ASSERT_EQ(100, put(self->c, self->buf, 100, 1, 0));
+	ASSERT_EQ(5000, put(self->c, self->buf, 5000, 2, 0));
+	ASSERT_EQ(6000, put(self->c, self->buf, 6000, 3, 0));
+	ASSERT_EQ(7000, put(self->c, self->buf, 7000, 4, 0));
+	memset(self->buf, 0, size - 4096);
+	ASSERT_EQ(size - 4096, write(p[1], self->buf, size - 4096));
+	ASSERT_EQ(100, splice(self->s, NULL, p[1], NULL, LARGE, 0));
+	EXPECT_ERRNO(EAGAIN, splice(self->s, NULL, p[1], NULL, LARGE, SPLICE_F_NONBLOCK));
+	ASSERT_EQ(size - 4096, read(p[0], self->buf, size - 4096));
+	ASSERT_EQ(100, read(p[0], self->buf, LARGE));
+	EXPECT_TRUE(is(self->buf, 100, 1));
+	ASSERT_EQ(5000, splice(self->s, NULL, p[1], NULL, LARGE, 0));
+	ASSERT_EQ(5000, read(p[0], self->buf, LARGE));
+	EXPECT_TRUE(is(self->buf, 5000, 2));
+	ASSERT_EQ(1000, splice(self->s, NULL, p[1], NULL, 1000, 0));
+	ASSERT_EQ(1000, read(p[0], self->buf, LARGE));
+	EXPECT_TRUE(is(self->buf, 1000, 3));
+	ASSERT_EQ(7000, get(self->s, self->buf, LARGE, 0, &flags));
+	EXPECT_TRUE(is(self->buf, 7000, 4));
+}
+
 static long send_many(struct hps_call *call)
 {
 	char *buf = malloc(70000);
