@@ -784,21 +784,49 @@ out:
 	return call->sent;
 }
 
+/*
+ * The last @back bytes are queued again, as a copy, before FIN and other calls may follow. After
+ * shutdown() there is no other time for that, so then only memory is a limit, which they have
+ * just given back.
+ */
+static void hps_send_again(struct sock *sk, struct hps_conn *conn,
+			   struct hps_send_call *call, u32 back)
+{
+	struct iov_iter *iter = &call->msg->msg_iter;
+	size_t rest = iov_iter_count(iter) - back, left;
+	ssize_t n;
+
+	for (left = back; left; left -= n) {
+		hps_sock_reap(sk);
+		iov_iter_truncate(iter, left);
+		if (hps_send_may(sk) && hps_send_full(sk, conn, call))
+			break;
+		n = hps_send_copy(sk, conn, call);
+		if (n < 0)
+			break;
+		call->sent += n;
+	}
+	iov_iter_reexpand(iter, rest + left);
+}
+
 /* Wait for what was lent to be read, and send what was not as any other bytes. */
 static int hps_send_waited(struct sock *sk, struct hps_send_call *call)
 {
 	struct hps_conn *conn = call->waited;
 	u32 back = hps_wait_read(sk, conn, &call->timeo);
+	bool parted = hps_sk_conn(sk) != conn;
 
-	call->waited = NULL;
-	hps_conn_put(conn);
-	if (!back)
-		return call->sent;
 	iov_iter_revert(&call->msg->msg_iter, back);
 	call->sent -= back;
 	call->lend = false;
-	/* The reference is dropped, so conn is compared and not looked at. */
-	if (hps_sk_conn(sk) != conn)
+	if (!parted)
+		hps_send_again(sk, conn, call, back);
+	call->waited = NULL;
+	hps_wait_turn_over(sk, conn);
+	hps_conn_put(conn);
+	if (!back || !msg_data_left(call->msg))
+		return call->sent;
+	if (parted)
 		return call->sent ?: -EPIPE;
 	return hps_send_locked(sk, call);
 }

@@ -10,7 +10,8 @@
  * not read (cancel.c) and goes on with a copy of that, like any other.
  *
  * As only the end of the stream can be taken back, another send, and FIN, have to
- * wait for their turn (hps_conn.tx_turn). The socket's lock is not held meanwhile.
+ * wait for their turn (hps_conn.tx_turn). The socket's lock is not held meanwhile. So
+ * shutdown() may come in between; what was in the queue by then goes, also as a copy.
  */
 #include <linux/wait_bit.h>
 #include <net/sock.h>
@@ -156,7 +157,8 @@ static void hps_wait_cancel(struct hps_conn *conn)
 }
 
 /**
- * hps_wait_read - wait until the peer has read what a send has lent it
+ * hps_wait_read - wait until the peer has read what a send has lent it; hps_wait_turn_over()
+ * has to follow
  * @sk: the socket, locked
  * @conn: where it did, referenced
  * @timeo: jiffies to wait, which this takes from
@@ -177,6 +179,5 @@ u32 hps_wait_read(struct sock *sk, struct hps_conn *conn, long *timeo)
 	back = conn->tx_back;
 	conn->tx_back = 0;
 	spin_unlock_bh(&conn->lock);
-	hps_wait_turn_over(sk, conn);
 	return back;
 }

@@ -1516,6 +1516,39 @@ TEST_F(lend, wait_shutdown)
 	EXPECT_EQ(0, errno);
 }
 
+/* What a send has in the queue goes, also if shutdown() comes before it takes that back. */
+TEST_F(lend, wait_shutdown_in_vain)
+{
+	enum { LEN = 480 << 10, PATIENCE = 60000 };
+	struct hps_call call = { .fn = hps_send_call, .fd = self->c, .len = LEN };
+	long before = hps_stat("tx_lent"), patience = hps_number(HPS_ZCOPY_PATIENCE, 0);
+
+	ASSERT_OK(waits(&self->t, self->c));
+	ASSERT_OK(fetches_little(&self->t, self->s));
+	hps_catch(SIGUSR1, 0);
+	call.buf = hps_memory(LEN);
+	hps_fill(call.buf, LEN, 0, 1);
+	EXPECT_TRUE(!self->t.rdma || !hps_set_number(HPS_ZCOPY_PATIENCE, PATIENCE));
+	if (self->t.rdma) {
+		hps_block(&call);
+		EXPECT_TRUE(offered(&self->t, before, LEN / 2));
+	} else {
+		hps_start(&call);
+		ASSERT_TRUE(hps_done(&call));
+	}
+	EXPECT_TRUE(!self->t.rdma || !hps_set_number(HPS_ZCOPY_PATIENCE, patience));
+	ASSERT_OK(shutdown(self->c, SHUT_WR));
+	if (self->t.rdma) {
+		EXPECT_FALSE(call.done);
+		hps_interrupt(&call);
+		ASSERT_TRUE(hps_done(&call));
+	}
+	EXPECT_EQ(LEN, call.ret);
+	memset(call.buf, 0xee, LEN);
+	EXPECT_EQ(LEN, hps_pull(self->s, INT64_MAX, 300000, 1));
+	EXPECT_EQ(0, errno);
+}
+
 TEST_F(lend, wait_reset)
 {
 	enum { LEN = 8 * MIB };
