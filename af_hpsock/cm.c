@@ -573,6 +573,10 @@ static int hps_cm_prove(struct hps_link *link)
 
 	if (link->conn.local.port >= PROT_SOCK)
 		return 0;
+	/* With one of these the connection would keep all listeners out until it ends. */
+	if (link->conn.local.port == hps_service_port_of(AF_INET) ||
+	    link->conn.local.port == hps_service_port_of(AF_INET6))
+		return -EADDRINUSE;
 	/* What rdma_cm does for who leaves the local address to it. */
 	if (ipv6_addr_type(&peer->ip) & IPV6_ADDR_LINKLOCAL)
 		dev_addr->bound_dev_if = peer->scope;

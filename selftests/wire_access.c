@@ -406,12 +406,19 @@ TEST_F(access, source_port_shared)
 	}
 }
 
-/* The module's own is nobody's to connect from, as long as it has it. */
+/* The module's own are nobody's to connect from: neither before anybody listens, nor after. */
 TEST_F(access, service_port_as_source)
 {
-	struct hps_addr at;
-	int l = hps_listen(&self->t, 1, &at), c;
+	struct hps_addr at = hps_at(self->t.a, 4711);
+	int family[] = { AF_INET, AF_INET6 }, l, c, i;
 
+	for (i = 0; i < 2; i++) {
+		c = hps_bound(&self->t, 0, hps_at(self->t.a, peer_service_port(family[i])));
+		ASSERT_OK(c);
+		EXPECT_ERRNO(EADDRINUSE, hps_connect(c, at));
+		close(c);
+	}
+	l = hps_listen(&self->t, 1, &at);
 	ASSERT_OK(l);
 	c = hps_bound(&self->t, 0, peer_service_at(self->t.a));
 	ASSERT_OK(c);
