@@ -483,12 +483,21 @@ static void (*const hps_cm_events[])(struct hps_link *link,
 	[RDMA_CM_EVENT_DEVICE_REMOVAL]	= hps_cm_device_removal,
 };
 
+/*
+ * Is nothing more to be heard from the peer, in answer to a request? The events before are
+ * about address and route, and those behind about anything: the address of a bond may change
+ * meanwhile.
+ */
+static bool hps_cm_answers(enum rdma_cm_event_type event)
+{
+	return event >= RDMA_CM_EVENT_CONNECT_RESPONSE && event <= RDMA_CM_EVENT_DEVICE_REMOVAL;
+}
+
 static int hps_cm_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct hps_link *link = id->context;
 
-	/* All before are about address and route. */
-	if (event->event > RDMA_CM_EVENT_ROUTE_ERROR)
+	if (hps_cm_answers(event->event))
 		hps_asker_heard(link);
 	if (READ_ONCE(link->conn.shut))
 		return 0;

@@ -336,6 +336,30 @@ static void hps_cm_established__bad(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_counter(fake, HPS_STAT_VIOLATION_HELLO), before + 2);
 }
 
+static void hps_cm_answers__of_the_peer(struct kunit *test)
+{
+	static const struct {
+		enum rdma_cm_event_type event;
+		bool answers;
+	} cases[] = {
+		{ RDMA_CM_EVENT_ADDR_RESOLVED, false },
+		{ RDMA_CM_EVENT_ROUTE_ERROR, false },
+		{ RDMA_CM_EVENT_CONNECT_ERROR, true },
+		{ RDMA_CM_EVENT_UNREACHABLE, true },
+		{ RDMA_CM_EVENT_REJECTED, true },
+		{ RDMA_CM_EVENT_ESTABLISHED, true },
+		{ RDMA_CM_EVENT_DISCONNECTED, true },
+		{ RDMA_CM_EVENT_DEVICE_REMOVAL, true },
+		{ RDMA_CM_EVENT_ADDR_CHANGE, false },
+		{ RDMA_CM_EVENT_TIMEWAIT_EXIT, false },
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		KUNIT_EXPECT_EQ_MSG(test, hps_cm_answers(cases[i].event), cases[i].answers,
+				    "event %d", cases[i].event);
+}
+
 static struct kunit_case cm_cases[] = {
 	KUNIT_CASE(hps_cm_fill_hello__is_good),
 	KUNIT_CASE(hps_cm_fill_hello__reads),
@@ -354,6 +378,7 @@ static struct kunit_case cm_cases[] = {
 	KUNIT_CASE(hps_cm_rejected__established),
 	KUNIT_CASE(hps_cm_established__good),
 	KUNIT_CASE(hps_cm_established__bad),
+	KUNIT_CASE(hps_cm_answers__of_the_peer),
 	{}
 };
 
