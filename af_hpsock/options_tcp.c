@@ -9,6 +9,7 @@
 #include "options.h"
 #include "param.h"
 #include "probe.h"
+#include "queue.h"
 #include "send.h"
 #include "sock.h"
 
@@ -329,7 +330,7 @@ static int hps_tcp_get_info(struct sock *sk, const struct hps_opt *opt,
 
 	info->tcpi_state = sk->sk_state;
 	if (sk->sk_state == TCP_LISTEN) {
-		info->tcpi_unacked = READ_ONCE(sk->sk_ack_backlog);
+		info->tcpi_unacked = hps_queue_count_ready(sk);
 		info->tcpi_sacked = READ_ONCE(sk->sk_max_ack_backlog);
 	}
 	if (!conn)

@@ -187,3 +187,26 @@ bool hps_queue_has_ready(struct sock *sk)
 {
 	return !list_empty(&hps_sk(sk)->queue.ready);
 }
+
+/**
+ * hps_queue_count_ready - how many connections can be accepted at once?
+ * @sk: a listening socket
+ *
+ * Those on their way have a place in the backlog as well, where with TCP none has that is not
+ * established; so sk_ack_backlog is more.
+ *
+ * Context: any.
+ * Return: a number, as in tcp_info of a socket of TCP that listens.
+ */
+u32 hps_queue_count_ready(struct sock *sk)
+{
+	struct hps_accept_queue *queue = &hps_sk(sk)->queue;
+	struct hps_conn *conn;
+	u32 count = 0;
+
+	spin_lock_bh(&queue->lock);
+	list_for_each_entry(conn, &queue->ready, accept_node)
+		count++;
+	spin_unlock_bh(&queue->lock);
+	return count;
+}

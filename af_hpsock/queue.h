@@ -13,5 +13,6 @@ void hps_queue_ready(struct hps_conn *conn);
 bool hps_queue_remove(struct hps_conn *conn);
 struct hps_conn *hps_queue_pop(struct sock *sk, bool pending);
 bool hps_queue_has_ready(struct sock *sk);
+u32 hps_queue_count_ready(struct sock *sk);
 
 #endif /* HPS_QUEUE_H */
