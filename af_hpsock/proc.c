@@ -69,11 +69,18 @@ static void *hps_proc_start(struct seq_file *seq, loff_t *pos)
 static void *hps_proc_next(struct seq_file *seq, void *v, loff_t *pos)
 {
 	struct hps_net *hn = hps_net(seq_file_net(seq));
+	struct hlist_node *next;
 
-	if (v == SEQ_START_TOKEN)
+	if (v == SEQ_START_TOKEN) {
 		*pos = hps_proc_pos(0, 0);
-	else
-		++*pos;
+		return hps_proc_find(hn, pos);
+	}
+	++*pos;
+	/* A chain may be long: all that listen at one port with SO_REUSEPORT are in one. */
+	next = ((struct hps_sock *)v)->sock_node.next;
+	if (next)
+		return hlist_entry(next, struct hps_sock, sock_node);
+	*pos = hps_proc_pos(((*pos - 1) >> 32) + 1, 0);
 	return hps_proc_find(hn, pos);
 }
 
