@@ -105,7 +105,8 @@ static inline bool hps_vma_own(struct vm_area_struct *vma)
 	return vma_is_anonymous(vma) || READ_ONCE(vma->anon_vma);
 }
 
-#define HPS_BUCKET_BITS	10
+/* 8 runs each, if all of protect_max_kb, as it is by default, is in use by small folios. */
+#define HPS_BUCKET_BITS	13
 
 extern struct hps_bucket hps_buckets[1 << HPS_BUCKET_BITS];
 
