@@ -2,7 +2,8 @@
 #
 # make			the module, for the running kernel or KDIR=<its build folder>
 # make install		into that kernel's modules
-# make dkms-install	for all kernels, now and later, through DKMS
+# make dkms-install	for all kernels whose headers are installed, now and later, through
+#			DKMS
 # make demo		unmodified programs between two virtual machines
 # make try T=stream_close	one test program in User Mode Linux, with what changed (T= is
 #			needed; without, how to run one test, on which kernel)
@@ -18,6 +19,8 @@
 #			the code; silent when clean
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
+MODULES := /lib/modules
+DKMS := dkms
 VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
 DKMS_SRC := /usr/src/hpsock-$(VERSION)
 SETUP := selftests/vm/setup.sh
@@ -28,13 +31,18 @@ modules:
 install: modules
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules_install
 
+# 77 is DKMS's word for a kernel that dkms.conf excludes. Where it fails, others have it still.
 dkms-install:
-	dkms remove hpsock/$(VERSION) --all >/dev/null 2>&1 || true
+	$(DKMS) remove hpsock/$(VERSION) --all >/dev/null 2>&1 || true
 	rm -rf $(DKMS_SRC)
 	mkdir -p $(DKMS_SRC)
 	cp -r Kbuild dkms.conf COPYING af_hpsock include $(DKMS_SRC)/
-	dkms add hpsock/$(VERSION)
-	dkms install hpsock/$(VERSION)
+	$(DKMS) add hpsock/$(VERSION)
+	for build in $(MODULES)/*/build/; do \
+		dir=$${build%/build/}; \
+		$(DKMS) install hpsock/$(VERSION) -k $${dir##*/} || [ $$? = 77 ] || failed=1; \
+	done; \
+	[ -z "$$failed" ]
 
 clean:
 	$(MAKE) -C $(KDIR) M=$(CURDIR) clean
