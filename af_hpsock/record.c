@@ -525,6 +525,16 @@ static int hps_record_wait(struct sock *sk, struct hps_record_call *call)
 	}
 }
 
+/*
+ * Will the program never see what it has read, since its memory is bad or it is killed? Then
+ * the rest is for nobody else either: who shares the socket would take it for a message.
+ */
+static bool hps_record_lost(const struct hps_record_call *call, int err)
+{
+	return err == -EFAULT ||
+	       (call->more && call->len && fatal_signal_pending(current));
+}
+
 /* Read one message, while hps_sock.reading keeps other readers away. */
 static int hps_record_recv_one(struct sock *sk, struct hps_record_call *call)
 {
@@ -546,7 +556,7 @@ static int hps_record_recv_one(struct sock *sk, struct hps_record_call *call)
 			hps_record_drop(sk, conn);
 		return err;
 	}
-	if (err == -EFAULT) {
+	if (hps_record_lost(call, err)) {
 		conn->rx_parted = false;
 		conn->rx_faulted = true;
 		hps_record_drop(sk, conn);

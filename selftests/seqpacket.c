@@ -941,6 +941,66 @@ TEST_F(seqpacket, part_after_shutdown)
 	ASSERT_TRUE(hps_done(&call));
 }
 
+/*
+ * Kills readers until one is in the middle of a message. Its beginning is lost then, so nobody
+ * gets the rest.
+ */
+static bool killed(struct __test_metadata *_metadata, const struct hps *t, const char *zcopy)
+{
+	struct hps_call call = { .fn = send_large, .len = LARGE, .arg = 1 };
+	static char small[1000];
+	struct hps_call next = { .fn = send_small, .buf = small, .arg = 2 };
+	char *mem = hps_memory(LARGE);
+	bool early = false;
+	int i, s, flags;
+	pid_t reader;
+	long came;
+
+	ASSERT_NE(NULL, mem);
+	ASSERT_TRUE(hps_set_zcopy(zcopy));
+	for (i = 0; i < CUTS && !early; i++) {
+		ASSERT_OK(hps_pair(t, &call.fd, &s));
+		/* Otherwise all of it may have room before it is read. */
+		ASSERT_OK(hps_set(s, SOL_SOCKET, SO_RCVBUF, 131072));
+		came = hps_stat("rx_bytes") + hps_stat("rx_fetched");
+		reader = hps_fork();
+		ASSERT_LE(0, reader);
+		if (!reader) {
+			recv(s, mem, LARGE, 0);
+			_exit(0);
+		}
+		hps_start(&call);
+		while (hps_stat("rx_bytes") + hps_stat("rx_fetched") < came + LARGE / 4)
+			;
+		ASSERT_OK(kill(reader, SIGKILL));
+		ASSERT_LE(0, hps_reap(reader));
+		/* Its sender waits, so the reader did not have all of it. */
+		early = !call.done;
+		next.fd = call.fd;
+		hps_start(&next);
+		EXPECT_EQ(1000, get(s, mem, LARGE, 0, &flags));
+		EXPECT_EQ(0, flags);
+		EXPECT_TRUE(is(mem, 1000, 2));
+		ASSERT_TRUE(hps_done(&call));
+		EXPECT_EQ(LARGE, call.ret);
+		ASSERT_TRUE(hps_done(&next));
+		EXPECT_EQ(1000, next.ret);
+		close(call.fd);
+		close(s);
+	}
+	munmap(mem, LARGE);
+	return early;
+}
+
+TEST_F(seqpacket, killed_in_the_middle)
+{
+	if (!variant->rdma)
+		SKIP(return, "AF_UNIX takes no message that is larger than SO_SNDBUF");
+	EXPECT_TRUE(killed(_metadata, &self->t, "off")) TH_LOG("too slow each time");
+	/* Of one that waits to be fetched, by several RDMA Reads. */
+	EXPECT_TRUE(killed(_metadata, &self->t, "wait")) TH_LOG("too slow each time");
+}
+
 /* The peer's end in the middle of a message is an end, and no message. */
 TEST_F(seqpacket, peer_gone)
 {
