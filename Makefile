@@ -38,10 +38,14 @@ dkms-install:
 	mkdir -p $(DKMS_SRC)
 	cp -r Kbuild dkms.conf COPYING af_hpsock include $(DKMS_SRC)/
 	$(DKMS) add hpsock/$(VERSION)
+	failed=; \
 	for build in $(MODULES)/*/build/; do \
+		[ -d "$$build" ] || { echo "no kernel headers are installed" >&2; failed=1; break; }; \
 		dir=$${build%/build/}; \
-		$(DKMS) install hpsock/$(VERSION) -k $${dir##*/} || [ $$? = 77 ] || failed=1; \
+		$(DKMS) install hpsock/$(VERSION) -k "$${dir##*/}" || [ $$? = 77 ] || failed=1; \
 	done; \
+	[ -d "$(MODULES)/$$(uname -r)/build/" ] || \
+		echo "not installed for the running kernel, whose headers are not" >&2; \
 	[ -z "$$failed" ]
 
 clean:
