@@ -365,7 +365,7 @@ TEST_F_TIMEOUT(fault, requests_given_up, 300 * hps_slow())
 	for (i = 0; i < MANY; i++)
 		close(many[i]);
 	EXPECT_OK(hps_reset(s));
-	EXPECT_TRUE(hps_wait(c, POLLHUP) & POLLHUP);
+	EXPECT_TRUE(hps_wait_exactly(c, POLLHUP) & POLLHUP);
 	EXPECT_EQ(0, hps_remove_device(0));
 	EXPECT_TRUE(until_asking_no_more());
 }

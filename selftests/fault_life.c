@@ -107,7 +107,7 @@ TEST_F(life, data_while_closing)
 	ASSERT_TRUE(hps_done(&pull));
 	EXPECT_EQ(len, pull.ret);
 	EXPECT_EQ(0, recv(c, &byte, 1, 0));
-	EXPECT_TRUE(hps_wait(c, POLLHUP) & POLLHUP);
+	EXPECT_TRUE(hps_wait_exactly(c, POLLHUP) & POLLHUP);
 }
 
 static long dial_and_send(struct hps_call *call)

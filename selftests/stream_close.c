@@ -92,7 +92,7 @@ TEST_F(close, both_shut)
 	EXPECT_EQ(0, recv(self->s, buf, 1, 0));
 	ASSERT_OK(shutdown(self->s, SHUT_WR));
 	EXPECT_EQ(0, recv(self->c, buf, 1, 0));
-	EXPECT_TRUE(hps_wait(self->s, POLLHUP) & POLLHUP);
+	EXPECT_TRUE(hps_wait_exactly(self->s, POLLHUP) & POLLHUP);
 	/* c, which ended first, may still wait for stragglers, but is over too. */
 	EXPECT_ERRNO(ENOTCONN, shutdown(self->c, SHUT_WR));
 	EXPECT_EQ(0, hps_peer(self->c).len);

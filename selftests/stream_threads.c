@@ -426,7 +426,7 @@ static void reconnected(struct __test_metadata *_metadata, const struct hps *t,
 		/* Woken together this one comes first, whatever the scheduler owes the call. */
 		set_policy(SCHED_FIFO);
 		ASSERT_OK(hps_reset(s));
-		EXPECT_TRUE(hps_wait(call->fd, 0) & POLLHUP);
+		EXPECT_TRUE(hps_wait_exactly(call->fd, POLLHUP) & POLLHUP);
 		EXPECT_EQ(-1, hps_connect(call->fd, silent));
 		EXPECT_ERRNO(EINPROGRESS, hps_connect(call->fd, silent));
 		set_policy(SCHED_OTHER);

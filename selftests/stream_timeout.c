@@ -198,7 +198,7 @@ TEST_F(timeout, defer_accept_closed)
 	/* TCP's peer learns of it when it speaks. */
 	if (!self->t.rdma)
 		ASSERT_EQ(1, send(c, "x", 1, 0));
-	EXPECT_TRUE(hps_wait(c, POLLHUP) & POLLHUP);
+	EXPECT_TRUE(hps_wait_exactly(c, POLLHUP) & POLLHUP);
 	EXPECT_EQ(ECONNRESET, hps_error(c));
 }
 
@@ -215,7 +215,7 @@ TEST_F(timeout, linger2)
 	EXPECT_TRUE(hps_wait(s, POLLIN) & POLLIN);
 	if (!self->t.rdma)
 		send(s, "x", 1, MSG_NOSIGNAL);
-	EXPECT_TRUE(hps_wait(s, POLLHUP) & POLLHUP);
+	EXPECT_TRUE(hps_wait_exactly(s, POLLHUP) & POLLHUP);
 }
 
 /* Milliseconds from close() until the peer, who does not close, is told that it is over. */
@@ -228,7 +228,7 @@ static int64_t fin_wait(const struct hps *t, int c, int s)
 	/* TCP says so when the peer speaks, whether the time is over or not. */
 	if (!t->rdma)
 		send(s, "x", 1, MSG_NOSIGNAL);
-	if (!(hps_wait(s, POLLHUP) & POLLHUP))
+	if (!(hps_wait_exactly(s, POLLHUP) & POLLHUP))
 		return -1;
 	return t->rdma ? hps_now() - start : 2000;
 }

@@ -2419,7 +2419,7 @@ TEST_F(wire, cancelack_never)
 	cancelled(_metadata, &self->t, self->l, &self->at, p, &call);
 	peer_disconnect(p);
 	ASSERT_TRUE(hps_done(&call));
-	EXPECT_TRUE(hps_wait(call.fd, POLLHUP) & POLLHUP);
+	EXPECT_TRUE(hps_wait_exactly(call.fd, POLLHUP) & POLLHUP);
 	still_works(_metadata, &self->t, self->l, &self->at);
 }
 
