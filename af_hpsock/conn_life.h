@@ -9,7 +9,7 @@ struct sock;
 
 void hps_conn_init(struct hps_conn *conn, const struct hps_transport *ops,
 		   struct net *net);
-int hps_conn_attach(struct hps_conn *conn, struct sock *sk);
+void hps_conn_attach(struct hps_conn *conn, struct sock *sk);
 void hps_conn_established(struct hps_conn *conn);
 void hps_conn_undefer(struct hps_conn *conn);
 void hps_conn_orphan(struct hps_conn *conn);

@@ -47,11 +47,7 @@ static int hps_connect_attempt(struct sock *sk)
 	conn->peer = hsk->peer;
 	conn->state = TCP_SYN_SENT;
 	conn->user_mss = hsk->user_mss;
-	err = hps_conn_attach(conn, sk);
-	if (err) {
-		conn->ops->discard(conn);
-		return err;
-	}
+	hps_conn_attach(conn, sk);
 	err = conn->ops->connect(conn);
 	/* Not before: what it makes is there for the teardown now. */
 	if (!err)

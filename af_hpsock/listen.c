@@ -219,12 +219,8 @@ static struct sock *hps_accept_sock(struct sock *listener,
 	hps_sock_set_peer(sk, &conn->peer);
 	hps_port_share(sk, listener);
 
-	if (!hps_conn_attach(conn, sk))
-		return sk;
-	hps_port_release(sk);
-	sock_set_flag(sk, SOCK_DEAD);
-	sock_put(sk);
-	return NULL;
+	hps_conn_attach(conn, sk);
+	return sk;
 }
 
 /* Who ran dry before there was a socket waits for it, and it may just look. */

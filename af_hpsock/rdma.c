@@ -294,7 +294,6 @@ static void hps_rdma_info(struct hps_conn *conn, struct hpsock_info *info)
 static const struct hps_transport hps_rdma_ops = {
 	.id		= HPSOCK_TRANSPORT_RDMA,
 	.create		= hps_rdma_create,
-	.discard	= hps_rdma_discard,
 	.listen		= hps_service_listen,
 	.unlisten	= hps_service_unlisten,
 	.connect	= hps_cm_connect,

@@ -20,8 +20,6 @@ struct sock;
  *	user that its memory counts for, and the values of tunables. Two
  *	references: the transport's, which its teardown drops, and the caller's. Process
  *	context, may sleep. NULL without memory
- * @discard: give back what @create made and nothing was done with, and both references.
- *	Any context
  * @listen: a socket of the namespace begins to listen; -EADDRINUSE if requests cannot be
  *	had, or another negative errno. Process context, socket lock held, may sleep
  * @unlisten: undo @listen. Process context, socket lock held, may sleep
@@ -89,7 +87,6 @@ struct sock;
 struct hps_transport {
 	u8 id;
 	struct hps_conn *(*create)(const struct sock *sk);
-	void (*discard)(struct hps_conn *conn);
 	int (*listen)(struct net *net);
 	void (*unlisten)(struct net *net);
 	int (*connect)(struct hps_conn *conn);

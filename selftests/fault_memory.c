@@ -118,6 +118,22 @@ static long push_polled(struct hps_call *call)
 	return at;
 }
 
+/* Others can connect, and say something */
+TEST_F(memory, connects)
+{
+	uint8_t byte = 1;
+	int c, s;
+
+	ASSERT_TRUE(take_all(&self->t, self->hog));
+	ASSERT_OK(hps_pair(&self->t, &c, &s));
+	EXPECT_EQ(1, send(c, &byte, 1, 0));
+	EXPECT_EQ(1, recv(s, &byte, 1, 0));
+	EXPECT_EQ(1, send(s, &byte, 1, 0));
+	EXPECT_EQ(1, recv(c, &byte, 1, 0));
+	EXPECT_OK(close(c));
+	EXPECT_OK(close(s));
+}
+
 /* An empty socket takes something, whenever it says so */
 TEST_F(memory, sends)
 {

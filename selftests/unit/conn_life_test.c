@@ -223,20 +223,22 @@ static void hps_conn_drop__answered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->shut, 1);
 }
 
+/* What a connection begins with is had at any limit, and charged. */
 static void hps_conn_attach__no_memory(struct kunit *test)
 {
 	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
-	struct sock *sk = fake_sock(test, SOCK_STREAM);
+	u32 bytes = fake->conn.ops->rx_mem(&fake->conn);
+	struct sock *sk;
 	long limit[3];
 
+	KUNIT_ASSERT_GT(test, bytes, 0);
 	memcpy(limit, hps_prot.sysctl_mem, sizeof(limit));
 	memset(hps_prot.sysctl_mem, -1, sizeof(limit));
-	lock_sock(sk);
-	KUNIT_EXPECT_EQ(test, hps_conn_attach(&fake->conn, sk), -ENOBUFS);
-	release_sock(sk);
+	sk = fake_attach(test, fake);
 	memcpy(hps_prot.sysctl_mem, limit, sizeof(limit));
-	KUNIT_EXPECT_NULL(test, fake->conn.sk);
-	KUNIT_EXPECT_EQ(test, hps_sk(sk)->rx_charged, 0);
+	KUNIT_EXPECT_PTR_EQ(test, fake->conn.sk, sk);
+	KUNIT_EXPECT_EQ(test, hps_sk(sk)->rx_charged, bytes);
+	KUNIT_EXPECT_EQ(test, sk->sk_forward_alloc, -(int)bytes);
 }
 
 /* accept() of one that has ended meanwhile. */
