@@ -282,7 +282,7 @@ TEST_F_TIMEOUT(program, fetch_holds_up_nobody, 120 * hps_slow())
 		for (j = i; j < i + BATCH; j++)
 			hps_block(&call[j]);
 	}
-	hps_delay_no_packets();
+	hps_hurry_packets();
 	ASSERT_TRUE(others_go_on(&self->t, self->lent));
 	close(self->uffd);
 	for (i = 0; i < HELD; i++)
@@ -341,7 +341,7 @@ static bool held(struct hps_call *call, const struct hps *t, int *from, const ch
 	if (lending_pair(t, from, &call->fd) || !hps_delay_packets() || !fetched(from, 1, lent))
 		return false;
 	hps_block(call);
-	hps_delay_no_packets();
+	hps_hurry_packets();
 	return hps_settle();
 }
 

@@ -1277,17 +1277,38 @@ void hps_delayed(int count[2])
 	fclose(f);
 }
 
+/*
+ * The queues of netem. While one is put in place or taken away what is sent is lost, and
+ * Soft-RoCE takes that for an error of the queue pair: if it is the one of the MADs, no
+ * connection is made over that device any more. So it is done at rest only, and the delay
+ * changes in place. With a rate, what is sent later does not overtake.
+ */
+#define NETEM "for d in $(ls /sys/class/net | grep -vx lo); do tc qdisc %s dev $d root "
+#define NETEM_DELAY "netem rate 10gbit limit 100000 delay %dms"
+#define FAR_MS 50
+
 /* As if the peer were far away. Each network device gets it, or none. */
 bool hps_delay_packets(void)
 {
-	return !hps_run("for d in $(ls /sys/class/net | grep -vx lo); do "
-			"tc qdisc replace dev $d root netem delay 50ms limit 100000 || exit; done");
+	hps_settle();
+	return !hps_run(NETEM NETEM_DELAY " || exit; done", "replace", FAR_MS);
 }
 
+/* It is near again, and what was under way has come. */
+void hps_hurry_packets(void)
+{
+	hps_run(NETEM NETEM_DELAY " 2>/dev/null; done", "change", 0);
+	usleep(FAR_MS * 1000);
+}
+
+/* As it was before, if there is a queue. */
 void hps_delay_no_packets(void)
 {
-	hps_run("for d in $(ls /sys/class/net | grep -vx lo); do "
-		"tc qdisc del dev $d root 2>/dev/null; done");
+	if (hps_run("tc qdisc show | grep -q netem"))
+		return;
+	hps_hurry_packets();
+	hps_settle();
+	hps_run(NETEM "2>/dev/null; done", "del");
 }
 
 /* Unless it is there. */

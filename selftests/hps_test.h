@@ -172,6 +172,7 @@ int hps_add_device(int end);
 const char *hps_cannot_delay(void);
 void hps_delayed(int count[2]);
 bool hps_delay_packets(void);
+void hps_hurry_packets(void);
 void hps_delay_no_packets(void);
 bool hps_works_again(const struct hps *t);
 
