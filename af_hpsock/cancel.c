@@ -65,7 +65,7 @@ void hps_cancel_late(struct hps_link *link)
 /* An offer that was never posted: account for it as for one that was posted and is over. */
 static void hps_cancel_source(struct hps_conn *conn, struct hps_buf *buf)
 {
-	conn->tx_unacked += buf->size;
+	WRITE_ONCE(conn->tx_unacked, conn->tx_unacked + buf->size);
 	buf->start = buf->end;
 	list_move_tail(&buf->list, &conn->tx_flight);
 	hps_source_revoked(hps_link(conn), hps_source(buf));
@@ -166,7 +166,7 @@ int hps_cancel_acked(struct hps_link *link, u32 done)
 	bytes = hps_cancel_cut(conn, some);
 	if (some) {
 		bytes += conn->tx_bytes - end;
-		conn->tx_bytes = end;
+		WRITE_ONCE(conn->tx_bytes, end);
 	}
 	hps_cancel_end(conn, bytes);
 	return 0;

@@ -100,8 +100,11 @@ int hps_conn_rx_data(struct hps_conn *conn, struct hps_buf *buf, bool tight,
 		hps_urgent_expect(conn, at + urgent);
 	here = !buf->remote &&
 	       hps_urgent_arrive(conn, buf->data + buf->start, at, len);
-	if (buf->remote && !conn->rx_remote++)
-		hps_fetch_expect(conn);
+	if (buf->remote) {
+		WRITE_ONCE(conn->rx_remote, conn->rx_remote + 1);
+		if (conn->rx_remote == 1)
+			hps_fetch_expect(conn);
+	}
 	if (hps_conn_join(conn, buf, len, tight))
 		conn->ops->consumed(conn, buf);
 	else

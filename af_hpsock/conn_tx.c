@@ -80,7 +80,7 @@ void hps_conn_tx_done(struct hps_conn *conn, struct hps_buf *buf, u32 len)
 {
 	lockdep_assert_held(&conn->lock);
 	buf->done += len;
-	conn->tx_unacked -= len;
+	WRITE_ONCE(conn->tx_unacked, conn->tx_unacked - len);
 	conn->progress = jiffies;
 	atomic_add(len, &conn->done_bytes);
 	/* An orphan gets more time when data is delivered, not when a probe is answered. */

@@ -37,6 +37,7 @@
  * so have SINKAVAIL, WORD, SINKCANCEL and SINKACK, see receives.c and target.c.
  * Documentation/formal proves it, in credit.pml and, with BUFFERS, in receives.pml.
  */
+#include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/limits.h>
 #include <linux/minmax.h>
@@ -115,7 +116,7 @@ int hps_credit_spent(struct hps_credit *credit)
 {
 	if (credit->rx_used == credit->rx_told)
 		return -EPROTO;
-	credit->rx_used++;
+	WRITE_ONCE(credit->rx_used, credit->rx_used + 1);
 	return 0;
 }
 
@@ -144,7 +145,7 @@ int hps_credit_received(struct hps_credit *credit)
  */
 bool hps_credit_dry(const struct hps_credit *credit)
 {
-	return credit->rx_used == credit->rx_told;
+	return READ_ONCE(credit->rx_used) == READ_ONCE(credit->rx_told);
 }
 
 /**
@@ -214,6 +215,6 @@ bool hps_credit_late(const struct hps_credit *credit)
  */
 u32 hps_credit_tell(struct hps_credit *credit)
 {
-	credit->rx_told = credit->rx_ready;
+	WRITE_ONCE(credit->rx_told, credit->rx_ready);
 	return credit->rx_told;
 }

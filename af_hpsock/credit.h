@@ -3,6 +3,7 @@
 #define HPS_CREDIT_H
 
 #include <linux/bug.h>
+#include <linux/compiler.h>
 #include <linux/types.h>
 
 /**
@@ -21,7 +22,8 @@
  * @tx_fresh: credits left when the peer had just granted some
  *
  * The totals since the beginning count modulo 2^32. Guarded by hps_conn.lock, and written
- * here and in credit.c alone.
+ * here and in credit.c alone; those that hps_receives_full() reads without the lock, at
+ * once.
  */
 struct hps_credit {
 	u32 tx_granted;
@@ -52,7 +54,7 @@ static inline void hps_credit_use(struct hps_credit *credit)
 /* A receive for one more was posted, of which the peer is to be told. */
 static inline void hps_credit_ready(struct hps_credit *credit)
 {
-	credit->rx_ready++;
+	WRITE_ONCE(credit->rx_ready, credit->rx_ready + 1);
 }
 
 /* Say that the peer has run dry, or that all has been done about it. */

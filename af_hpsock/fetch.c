@@ -284,7 +284,7 @@ static void hps_fetch_give_back(struct hps_conn *conn)
 			done = buf->start;
 		back = true;
 		bytes += buf->end - buf->start;
-		conn->rx_remote -= buf->remote;
+		WRITE_ONCE(conn->rx_remote, conn->rx_remote - buf->remote);
 		buf->remote = false;
 		list_del_init(&buf->list);
 		hps_fetch_consumed(conn, buf);

@@ -229,7 +229,8 @@ void hps_receives_again(struct hps_link *link, struct hps_buf *buf)
 /* Nothing more can come but for free, nor is the peer about to hear of a credit. */
 static bool hps_receives_dry(const struct hps_credit *credit)
 {
-	return hps_credit_dry(credit) && credit->rx_ready == credit->rx_told;
+	return hps_credit_dry(credit) &&
+	       READ_ONCE(credit->rx_ready) == READ_ONCE(credit->rx_told);
 }
 
 /**

@@ -415,7 +415,7 @@ static int hps_record_room(struct sock *sk, struct hps_conn *conn,
 	unsigned long begun = jiffies;
 	int err;
 
-	if (call->timeo && !hps_record_peeks(call) && conn->rx_remote)
+	if (call->timeo && !hps_record_peeks(call) && READ_ONCE(conn->rx_remote))
 		return -ENOBUFS;
 	/* Meanwhile the socket may be disconnected, or connect anew. */
 	hps_conn_get(conn);

@@ -78,8 +78,9 @@ void hps_recv_take(struct hps_conn *conn, struct hps_buf *buf, u32 len)
 	hps_fetch_consumed(conn, buf);
 	if (!remote)
 		return;
+	WRITE_ONCE(conn->rx_remote, conn->rx_remote - 1);
 	/* FINACK waits until nothing is left to be read at the peer. */
-	if (!--conn->rx_remote)
+	if (!conn->rx_remote)
 		hps_stream_push(conn);
 }
 

@@ -98,9 +98,9 @@ static int hps_stream_push_data(struct hps_conn *conn)
 			if (!conn->tx_unacked)
 				conn->progress = jiffies;
 			WRITE_ONCE(conn->tx_unsent, conn->tx_unsent - len);
-			conn->tx_unacked += len;
+			WRITE_ONCE(conn->tx_unacked, conn->tx_unacked + len);
 			conn->tx_msgs++;
-			conn->tx_bytes += len;
+			WRITE_ONCE(conn->tx_bytes, conn->tx_bytes + len);
 		}
 		if (hps_conn_filled(conn, buf) && !buf->busy)
 			list_move_tail(&buf->list, &conn->tx_flight);
