@@ -417,6 +417,15 @@ int hps_accept(int listener)
 	return accept(listener, NULL, NULL);
 }
 
+/* How many connections of @listener wait to be accepted, or -1. */
+int hps_acceptable(int listener)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	return getsockopt(listener, SOL_TCP, TCP_INFO, &info, &len) ? -1 : (int)info.tcpi_unacked;
+}
+
 int hps_pair(const struct hps *t, int *client, int *server)
 {
 	struct hps_addr at;
@@ -664,6 +673,23 @@ bool hps_until_inq(int fd, int bytes)
 	int64_t end = hps_now() + hps_deadline();
 
 	while (hps_inq(fd) < bytes) {
+		if (hps_now() > end)
+			return false;
+		usleep(1000);
+	}
+	return true;
+}
+
+/*
+ * Wait until so many connections of @listener can be accepted. A client of TCP knows its own a
+ * little earlier; it is never told if the listener goes in between (tcp_set_state() gives the port
+ * back before the socket stops to listen, and tcp_v6_syn_recv_sock() then drops the last ACK).
+ */
+bool hps_until_acceptable(int listener, int connections)
+{
+	int64_t end = hps_now() + hps_deadline();
+
+	while (hps_acceptable(listener) < connections) {
 		if (hps_now() > end)
 			return false;
 		usleep(1000);

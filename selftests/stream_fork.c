@@ -578,7 +578,7 @@ TEST_F(fork, killed_listener)
 	int p[2], c;
 	struct hps_addr at;
 	pid_t pid;
-	char byte;
+	char byte = 0;
 
 	ASSERT_OK(pipe(p));
 	pid = hps_fork();
@@ -586,7 +586,8 @@ TEST_F(fork, killed_listener)
 	if (!pid) {
 		int l = hps_listen(&self->t, 4, &at);
 
-		if (l < 0 || write(p[1], &at, sizeof(at)) != sizeof(at))
+		if (l < 0 || write(p[1], &at, sizeof(at)) != sizeof(at) ||
+		    !hps_until_acceptable(l, 1) || write(p[1], &byte, 1) != 1)
 			_exit(1);
 		pause();
 		_exit(1);
@@ -594,6 +595,7 @@ TEST_F(fork, killed_listener)
 	ASSERT_EQ(sizeof(at), read(p[0], &at, sizeof(at)));
 	c = hps_dial(&self->t, at);
 	ASSERT_OK(c);
+	ASSERT_EQ(1, read(p[0], &byte, 1));
 	kill(pid, SIGKILL);
 	EXPECT_EQ(128 + SIGKILL, hps_reap(pid));
 	EXPECT_ERRNO(ECONNRESET, recv(c, &byte, 1, 0));

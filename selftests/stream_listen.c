@@ -269,6 +269,7 @@ TEST_F(listen, closed_with_pending)
 		EXPECT_POLL(POLLOUT, c[i]);
 	}
 	EXPECT_EQ(1, send(c[1], "x", 1, 0));
+	ASSERT_TRUE(hps_until_acceptable(l, 3));
 	close(l);
 	for (i = 0; i < 3; i++) {
 		EXPECT_WAIT(POLLIN | POLLOUT | POLLERR | POLLHUP | POLLRDHUP, c[i]);
@@ -499,6 +500,7 @@ TEST_F(listen, shutdown_read)
 	ASSERT_OK(l);
 	c = hps_dial(&self->t, at);
 	ASSERT_OK(c);
+	ASSERT_TRUE(hps_until_acceptable(l, 1));
 	EXPECT_OK(shutdown(l, SHUT_RD));
 	EXPECT_TRUE(hps_wait(c, POLLIN) & POLLERR);
 	EXPECT_ERRNO(ECONNRESET, recv(c, &byte, 1, 0));

@@ -117,15 +117,6 @@ TEST_F(timeout, slow)
 	ASSERT_EQ(1, send(c, "x", 1, 0));
 }
 
-/* Connections that can be accepted, or -1. */
-static int64_t ready(int l)
-{
-	struct tcp_info info;
-	socklen_t len = sizeof(info);
-
-	return getsockopt(l, SOL_TCP, TCP_INFO, &info, &len) ? -1 : (int64_t)info.tcpi_unacked;
-}
-
 /* accept() only has clients that said something. */
 TEST_F(timeout, defer_accept)
 {
@@ -142,10 +133,10 @@ TEST_F(timeout, defer_accept)
 	c[1] = hps_dial(&self->t, at);
 	ASSERT_OK(c[1]);
 	EXPECT_TRUE(hps_quiet(l, POLLIN));
-	EXPECT_EQ(0, ready(l));
+	EXPECT_EQ(0, hps_acceptable(l));
 	ASSERT_EQ(1, send(c[1], "x", 1, 0));
 	ASSERT_TRUE(hps_wait(l, POLLIN));
-	EXPECT_EQ(1, ready(l));
+	EXPECT_EQ(1, hps_acceptable(l));
 	s = hps_accept(l);
 	ASSERT_OK(s);
 	ASSERT_EQ(1, recv(s, &byte, 1, MSG_DONTWAIT));
