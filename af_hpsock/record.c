@@ -90,7 +90,7 @@ static bool hps_framing_pass(struct hps_framing *f, u32 len)
 	f->left -= len;
 	if (f->left)
 		return false;
-	f->have = 0;
+	WRITE_ONCE(f->have, 0);
 	return f->head.flags & (HPS_RECORD_END | HPS_RECORD_ABORT);
 }
 
@@ -108,7 +108,7 @@ static int hps_framing_step(struct hps_framing *f, const struct hps_buf *buf,
 			return -EPROTO;
 		n = min_t(u32, buf->end - *at, sizeof(f->head) - f->have);
 		memcpy(f->bytes + f->have, buf->data + *at, n);
-		f->have += n;
+		WRITE_ONCE(f->have, f->have + n);
 		*at += n;
 		if (f->have < sizeof(f->head))
 			return 0;
@@ -226,7 +226,7 @@ static ssize_t hps_record_take_head(struct hps_reader *reader, void *from,
 						  reader);
 
 	memcpy(to->f->bytes + to->f->have, from, len);
-	to->f->have += len;
+	WRITE_ONCE(to->f->have, to->f->have + len);
 	return len;
 }
 
@@ -386,7 +386,7 @@ out:
 /* All of a message is off the queue. */
 static void hps_record_done(struct hps_conn *conn)
 {
-	conn->rx_parted = false;
+	WRITE_ONCE(conn->rx_parted, false);
 	conn->rx_faulted = false;
 	atomic_dec(hps_record_count(conn, &conn->rx_record));
 }
@@ -557,7 +557,7 @@ static int hps_record_recv_one(struct sock *sk, struct hps_record_call *call)
 		return err;
 	}
 	if (hps_record_lost(call, err)) {
-		conn->rx_parted = false;
+		WRITE_ONCE(conn->rx_parted, false);
 		conn->rx_faulted = true;
 		hps_record_drop(sk, conn);
 		return err;
@@ -565,7 +565,7 @@ static int hps_record_recv_one(struct sock *sk, struct hps_record_call *call)
 	if (!call->more)
 		hps_record_done(conn);
 	else if (call->len && !call->drops)
-		conn->rx_parted = true;
+		WRITE_ONCE(conn->rx_parted, true);
 	return err;
 }
 
