@@ -564,8 +564,9 @@ static void hps_fetch_work(struct work_struct *work)
 		sock_put(sk);
 	}
 	spin_lock_bh(&conn->lock);
-	/* Without a socket there is no reader. */
-	if (conn->rx_cancel && !conn->sk && !conn->shut)
+	/* Without a socket no reader comes; one that was parted from it may still be here. */
+	if (conn->rx_cancel && !conn->sk && !conn->shut &&
+	    (!READ_ONCE(conn->fetching) || conn->fetched))
 		hps_fetch_give_back(conn);
 	if (wait >= 0 && (conn->rx_remote || conn->rx_cancel) && !conn->shut)
 		hps_fetch_arm(conn, conn->rx_cancel ? 1 : wait);

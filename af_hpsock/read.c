@@ -228,10 +228,9 @@ static u32 hps_read_all(struct hps_reads *reads)
 }
 
 /*
- * Where are the bytes? A connection that was parted from its socket gives back what the peer
- * takes back, although a reader is still here (hps_fetch_work()): then @buf may be gone, and
- * what would be read is nobody's. As long as there is a socket, only its readers take a
- * buffer off the queue, and one of them is here.
+ * Where are the bytes? As long as there is a socket, only its readers take a buffer off the
+ * queue, and one of them is here. What would be read of a connection that was parted from its
+ * socket is nobody's.
  */
 static bool hps_read_locate(struct hps_reads *reads, const struct hps_buf *buf)
 {

@@ -103,10 +103,40 @@ static void hps_fetch_insert__lost(struct kunit *test)
 	release_sock(sk);
 }
 
+/* The connection was parted from its socket under a reader: an offer is given back after it. */
+static void hps_fetch_work__parted(struct kunit *test)
+{
+	struct fake_link *fake = fake_link_start(test);
+	struct hps_conn *conn = &fake->link->conn;
+	struct hps_buf *offer = hps_buf_local(100);
+
+	KUNIT_ASSERT_NOT_NULL(test, offer);
+	offer->fetched = true;
+	offer->remote = true;
+	offer->end = 100;
+	spin_lock_bh(&conn->lock);
+	list_add_tail(&offer->list, &conn->rxq);
+	conn->rx_remote = 1;
+	atomic_set(&conn->rx_avail, 100);
+	conn->fetching = HPS_FETCH_BUSY;
+	conn->rx_cancel = 1;
+	hps_fetch_back(conn);
+	spin_unlock_bh(&conn->lock);
+	flush_delayed_work(&conn->collect);
+	KUNIT_EXPECT_NULL(test, fake_link_sent(fake, HPS_MSG_CANCELACK));
+	KUNIT_EXPECT_EQ(test, atomic_read(&conn->rx_avail), 100);
+	hps_fetch_end(conn);
+	flush_delayed_work(&conn->collect);
+	KUNIT_EXPECT_NOT_NULL(test, fake_link_sent(fake, HPS_MSG_CANCELACK));
+	KUNIT_EXPECT_EQ(test, atomic_read(&conn->rx_avail), 0);
+	KUNIT_EXPECT_TRUE(test, list_empty(&conn->rxq));
+}
+
 static struct kunit_case fetch_cases[] = {
 	KUNIT_CASE(hps_fetch_consumed__fetched),
 	KUNIT_CASE(hps_fetch_consumed__received),
 	KUNIT_CASE(hps_fetch_insert__lost),
+	KUNIT_CASE(hps_fetch_work__parted),
 	{}
 };
 
