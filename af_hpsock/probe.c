@@ -75,12 +75,20 @@ static bool hps_probe_keeps(const struct hps_conn *conn)
 	return conn->sk && !conn->orphan && sock_flag(conn->sk, SOCK_KEEPOPEN);
 }
 
-/* Jiffies of silence after which the connection probes, 0 for never. */
+/*
+ * Jiffies of silence after which the connection probes, or looks after what is under way; 0
+ * for never. SO_KEEPALIVE's time may be over soon after a probe was answered.
+ */
 static unsigned int hps_probe_patience(struct hps_conn *conn)
 {
-	if (conn->tx_unsent || conn->tx_unacked || !conn->ops->tx_idle(conn))
+	unsigned int idle;
+
+	if (conn->tx_unsent || conn->tx_unacked)
 		return HPS_PROBE_STALLED;
-	return hps_probe_keeps(conn) ? hps_probe_idle(conn->sk) : 0;
+	idle = hps_probe_keeps(conn) ? hps_probe_idle(conn->sk) : 0;
+	if (conn->ops->tx_idle(conn))
+		return idle;
+	return idle ? min_t(unsigned int, idle, HPS_PROBE_STALLED) : HPS_PROBE_STALLED;
 }
 
 /*

@@ -186,6 +186,34 @@ static void hps_probe_act__looks(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, time_before(probe->expires, jiffies + 2 * HPS_PROBE_STALLED));
 }
 
+/* Each of SO_KEEPALIVE's times, though it is shorter than that. */
+static void hps_probe_act__in_time(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct sock *sk = fake_attach(test, fake);
+	struct timer_list *probe = &fake->conn.probe;
+	int i;
+
+	sock_set_flag(sk, SOCK_KEEPOPEN);
+	hps_sk(sk)->keepidle = HZ;
+	fake->conn.watched = jiffies - 60 * HZ;
+	for (i = 1; i <= 3; i++) {
+		fake->conn.heard = jiffies - HZ;
+		expire(fake);
+		KUNIT_EXPECT_EQ(test, fake->probes, i);
+		KUNIT_EXPECT_TRUE(test, timer_pending(probe));
+		KUNIT_EXPECT_TRUE(test, time_before(probe->expires, jiffies + 2 * HZ));
+		/* It was answered. */
+		fake->busy = false;
+		fake->conn.heard = jiffies;
+	}
+	/* Nor is it late when the peer was heard of meanwhile. */
+	fake->busy = true;
+	expire(fake);
+	KUNIT_EXPECT_EQ(test, fake->probes, 3);
+	KUNIT_EXPECT_TRUE(test, time_before(probe->expires, jiffies + 2 * HZ));
+}
+
 /* FINACK of who closed first. */
 static void hps_probe_wait__closed(struct kunit *test)
 {
@@ -220,6 +248,7 @@ static struct kunit_case probe_cases[] = {
 	KUNIT_CASE(hps_probe_under_way__sooner),
 	KUNIT_CASE(hps_probe_under_way__ended),
 	KUNIT_CASE(hps_probe_act__looks),
+	KUNIT_CASE(hps_probe_act__in_time),
 	KUNIT_CASE(hps_probe_wait__closed),
 	{}
 };
