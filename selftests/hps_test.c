@@ -14,10 +14,13 @@
 
 /*
  * That something stands still is seen by looking at it as often as this without seeing
- * a change, with so many milliseconds between two looks on a kernel that is not slow.
+ * a change, with so many milliseconds between two looks: less than there are between two
+ * tries of one who goes on trying.
  */
 #define LOOKS 6
 #define LOOK_MS 10
+#define LOOK_MIN_MS 20
+#define LOOK_MAX_MS 150
 
 static volatile sig_atomic_t caught;
 
@@ -580,28 +583,55 @@ static bool look_around(int fd, uint64_t *sum)
 	return true;
 }
 
+/* Go on at the next CPU of those in a set, after the one that is named. */
+static void go_on_at_next(const cpu_set_t *cpus, int *cpu)
+{
+	int at = *cpu;
+	cpu_set_t next;
+
+	do
+		at = (at + 1) % CPU_SETSIZE;
+	while (!CPU_ISSET(at, cpus));
+	CPU_ZERO(&next);
+	CPU_SET(at, &next);
+	sched_setaffinity(0, sizeof(next), &next);
+	*cpu = at;
+}
+
 /*
  * Wait until what a function looks at stands still, or one of these events comes. The
  * function says false when it knows that more will change.
+ *
+ * A guest's CPU may be stopped for a while, and with it what would have changed something.
+ * So it is looked at from each of them in turn: that waits for the CPU.
  */
 static bool until_still(bool (*look)(int fd, uint64_t *sum), int fd, int events)
 {
 	int64_t end = hps_now() + hps_deadline();
+	int same = 0, cpu = -1, ms = LOOK_MS * hps_slow();
 	uint64_t last = 0, now = 0;
-	int same = 0;
+	cpu_set_t cpus;
 
+	if (ms < LOOK_MIN_MS)
+		ms = LOOK_MIN_MS;
+	if (ms > LOOK_MAX_MS)
+		ms = LOOK_MAX_MS;
+	if (sched_getaffinity(0, sizeof(cpus), &cpus))
+		return false;
 	while (same < LOOKS) {
 		if (hps_now() > end) {
 			fprintf(stderr, "# it does not come to rest\n");
 			errno = ETIME;
-			return false;
+			break;
 		}
+		go_on_at_next(&cpus, &cpu);
 		same = look(fd, &now) && same && now == last ? same + 1 : 1;
 		last = now;
-		if (hps_poll(events ? fd : -1, events, LOOK_MS * hps_slow()))
-			break;
+		if (hps_poll(events ? fd : -1, events, ms))
+			same = LOOKS;
 	}
-	return true;
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+	return same == LOOKS;
 }
 
 /* Wait until nothing is under way any more, of no socket. */
