@@ -167,18 +167,6 @@ static int fill_memory(const struct hps *t, int most)
 }
 
 /* What the connections of the test before had is given back some time after their end. */
-static bool all_given_back(void)
-{
-	int64_t end = hps_now() + hps_deadline();
-
-	while (hps_stat("memory_receives")) {
-		if (hps_now() > end)
-			return false;
-		usleep(10000);
-	}
-	return true;
-}
-
 /* One user takes all that it gets; another still gets something. TCP has no such limit. */
 TEST_F(many, another_user)
 {
@@ -192,7 +180,7 @@ TEST_F(many, another_user)
 		SKIP(return, "needs root");
 	max = self->t.rdma ? hps_number(MEM_MAX, 0) : 0;
 	if (self->t.rdma) {
-		ASSERT_TRUE(all_given_back());
+		ASSERT_TRUE(hps_until_stat_is("memory_receives", 0));
 		refused = hps_stat("mem_refused_user");
 		ASSERT_OK(hps_set_number(MEM_MAX, 1024));
 	}
@@ -231,7 +219,7 @@ TEST_F(many, new_beside_grown)
 	pid_t pid;
 
 	if (self->t.rdma) {
-		ASSERT_TRUE(all_given_back());
+		ASSERT_TRUE(hps_until_stat_is("memory_receives", 0));
 		max = hps_number(MEM_MAX, 0);
 		share = hps_number(MEM_SHARE, 0);
 		ASSERT_OK(hps_set_number(MEM_MAX, 1024));

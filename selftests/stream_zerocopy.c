@@ -303,9 +303,11 @@ TEST_F(zerocopy, memlock)
  */
 TEST_F(zerocopy, small_between)
 {
-	long most = hps_send_memory() + 2000000;
+	long most;
 	pid_t pid;
 
+	ASSERT_TRUE(hps_settle());
+	most = hps_send_memory() + 2000000;
 	ASSERT_OK(hps_set(self->c, SOL_SOCKET, SO_SNDBUF, 500000));
 	ASSERT_OK(hps_zerocopy(&self->t, self->c));
 	EXPECT_GT(most, hps_mix(&self->t, self->c, 200));

@@ -1353,6 +1353,8 @@ static struct hps_smaller asked(struct __test_metadata *_metadata, struct hps *t
 	struct peer_msg msg;
 	uint32_t room;
 
+	/* Those of other tests */
+	EXPECT_TRUE(hps_until_stat_is("memory_receives", 0));
 	EXPECT_OK(hps_set_number(HPS_SHRINK_AFTER, 1));
 	p->hello.features = htobe64(HPS_FEATURE_SHRINK);
 	EXPECT_OK(peer_dial(p, t, at));
