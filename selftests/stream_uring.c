@@ -659,18 +659,18 @@ TEST_F(uring, connect_unreachable)
 	struct hps_addr to = hps_silent(&self->t);
 
 	connect_request(&self->r, 1, hps_client(&self->t, 0), &to);
-	EXPECT_TRUE(waits(&self->r, 1));
 	EXPECT_EQ(-EHOSTUNREACH, result(&self->r, 1));
 }
 
 TEST_F(uring, connect_cancel)
 {
-	struct hps_addr to = hps_silent(&self->t);
-	int c = hps_client(&self->t, 0);
+	struct hps_addr to;
+	int l = hps_listen_full(&self->t, &to), c = hps_client(&self->t, 0);
 
+	ASSERT_OK(l);
 	ASSERT_OK(c);
 	connect_request(&self->r, 1, c, &to);
-	EXPECT_TRUE(waits(&self->r, 1));
+	EXPECT_EQ(1, io_uring_submit(&self->r.uring));
 	EXPECT_EQ(0, cancel(&self->r, 1));
 	EXPECT_EQ(-ECANCELED, result(&self->r, 1));
 	/* The connection is still on its way. */
@@ -892,7 +892,7 @@ TEST_F(uring, recvmsg_multishot)
 TEST_F(uring, splice)
 {
 	struct io_uring_sqe *sqe = request(&self->r);
-	int p[2];
+	int p[2], ret;
 
 	ASSERT_OK(pipe(p));
 	io_uring_prep_splice(sqe, self->s, -1, p[1], -1, 1000, 0);
@@ -911,8 +911,10 @@ TEST_F(uring, splice)
 	io_uring_prep_splice(sqe, self->s, -1, p[1], -1, 1000, 0);
 	sqe->user_data = 3;
 	EXPECT_TRUE(waits(&self->r, 3));
-	EXPECT_EQ(-EALREADY, cancel(&self->r, 3));
-	EXPECT_EQ(-EINTR, result(&self->r, 3));
+	ret = cancel(&self->r, 3);
+	EXPECT_TRUE(ret == 0 || ret == -EALREADY);
+	ret = result(&self->r, 3);
+	EXPECT_TRUE(ret == -ECANCELED || ret == -EINTR);
 }
 
 /* The kernel's thread submits, with nobody's terminal or signals. */
