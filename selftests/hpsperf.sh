@@ -19,7 +19,8 @@ both()
 	local pid status=0
 	"$perf" -f "$1" -1 -s >"$out.server" 2>&1 &
 	pid=$!
-	timeout 60 "$perf" -f "$1" -w 20 -c $server "${@:2}" >"$out" 2>&1 || status=1
+	timeout $((60 * ${HPSOCK_SLOW:-1})) "$perf" -f "$1" -w 20 -c $server "${@:2}" \
+		>"$out" 2>&1 || status=1
 	[ $status -eq 0 ] || kill $pid 2>/dev/null
 	wait $pid || status=1
 	cat "$out.server" >>"$out"

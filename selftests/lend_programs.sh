@@ -68,7 +68,8 @@ start()
 	port=$((port + 1))
 	"$hpsock_run" "${@//PORT/$port}" >"$work/server" 2>&1 &
 	pid=$!
-	timeout 30 sh -c "until grep -q ' $port .* 10 [0-9]* [0-9]* ' /proc/net/hpsock
+	timeout $((30 * ${HPSOCK_SLOW:-1})) sh -c \
+		"until grep -q ' $port .* 10 [0-9]* [0-9]* ' /proc/net/hpsock
 		do sleep 0.1; done" || { cat "$work/server" >>"$out"; return 1; }
 }
 
@@ -78,7 +79,7 @@ stop()
 	pid=
 }
 
-client() { timeout 100 "$hpsock_run" "$@" >"$out" 2>&1; }
+client() { timeout $((100 * ${HPSOCK_SLOW:-1})) "$hpsock_run" "$@" >"$out" 2>&1; }
 
 # Both sides of it use 128 KiB a call.
 iperf3_case()
@@ -130,8 +131,8 @@ redis_case()
 	start redis-server --port PORT --bind $server --save '' --protected-mode no
 	for i in set get; do
 		begin
-		client redis-benchmark -h $server -p $port -d $mib -n 40 -c 4 -t $i -q
-		result $? "redis $i, 40 times 1 MiB"
+		client redis-benchmark -h $server -p $port -d $mib -n 80 -c 4 -t $i -q
+		result $? "redis $i, 80 times 1 MiB"
 		shares "redis $i"
 		[ "$lent" -ge 90 ] && [ "$carried" -ge 90 ]
 		result $? "redis $i: sent without a copy"

@@ -870,13 +870,13 @@ TEST_F(opts, cork)
 /* TCP_NODELAY has what is corked sent, but what comes after it is held. */
 TEST_F(opts, nodelay_over_cork)
 {
-	int c, s, i, quick = 0, held = 0;
-	int64_t took;
+	int64_t end = hps_now() + hps_deadline(), took;
+	int c, s, quick = 0, rounds = 0, held = 0;
 	char buf[64];
 
 	ASSERT_OK(hps_pair(&self->t, &c, &s));
 	ASSERT_OK(hps_set(c, SOL_TCP, TCP_CORK, 1));
-	for (i = 0; i < 5; i++) {
+	for (; quick < 3 && hps_now() < end; rounds++) {
 		took = hps_now();
 		ASSERT_EQ(5, send(c, "hello", 5, 0));
 		ASSERT_OK(hps_set(c, SOL_TCP, TCP_NODELAY, 1));
@@ -887,7 +887,7 @@ TEST_F(opts, nodelay_over_cork)
 		held += hps_now() - took > 150;
 	}
 	EXPECT_LT(2, quick);
-	EXPECT_EQ(5, held);
+	EXPECT_EQ(rounds, held);
 	/* To cork sends nothing. */
 	took = hps_now();
 	ASSERT_EQ(5, send(c, "hello", 5, 0));
