@@ -153,7 +153,7 @@ enum hps_fetching {
  *	established, when it came there
  * @watched: the peer's silence counts from here on if that is later than @heard, jiffies
  * @progress: jiffies when the peer last took data, or, if it has taken all since, when
- *	there was data for it again
+ *	there was data for it again; or, as @watched, when this computer had stood still
  * @tx_last: jiffies when DATA was last posted
  * @tx_moved: jiffies when the transport last completed something, or, if it has completed
  *	all since, when something was posted again; later when @tx_late

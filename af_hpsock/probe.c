@@ -30,6 +30,9 @@
  */
 #define HPS_PROBE_LOST		(60 * HZ)
 
+/* The timer is no later by itself: this computer stood still, as a guest that is moved does. */
+#define HPS_PROBE_LATE		HZ
+
 /**
  * hps_probe_idle - silence after which SO_KEEPALIVE probes
  * @sk: the socket
@@ -91,25 +94,35 @@ static unsigned int hps_probe_patience(struct hps_conn *conn)
 	return idle ? min_t(unsigned int, idle, HPS_PROBE_STALLED) : HPS_PROBE_STALLED;
 }
 
+/* Since when the peer is silent; not for longer than @idle when it was asked. */
+static unsigned long hps_probe_since(const struct hps_conn *conn, unsigned long idle)
+{
+	unsigned long since = conn->tx_moved - idle;
+
+	if (time_after(conn->heard, since))
+		since = conn->heard;
+	return time_after(conn->watched, since) ? conn->watched : since;
+}
+
 /*
  * When the peer counts as gone, 0 for never: TCP_USER_TIMEOUT after it last took
  * of the data there is for it; without data, when probes were not answered for
- * as long as TCP would repeat them, or for TCP_USER_TIMEOUT.
+ * as long as TCP would repeat them, or for TCP_USER_TIMEOUT. Where nothing is under way,
+ * there is nothing that was not answered.
  */
-static unsigned long hps_probe_deadline(const struct hps_conn *conn)
+static unsigned long hps_probe_deadline(struct hps_conn *conn)
 {
-	unsigned long idle, interval, since, limit = conn->user_timeout;
+	unsigned long idle, interval, limit = conn->user_timeout;
 
 	if (conn->tx_unsent || conn->tx_unacked)
 		return limit ? (conn->progress + limit) ?: 1 : 0;
-	if (!hps_probe_keeps(conn))
+	if (!hps_probe_keeps(conn) || conn->ops->tx_idle(conn))
 		return 0;
 	idle = hps_probe_idle(conn->sk);
 	interval = hps_probe_interval(conn->sk);
 	if (!limit)
 		limit = idle + interval * hps_probe_count(conn->sk);
-	since = time_after(conn->watched, conn->heard) ? conn->watched : conn->heard;
-	return (since + max(limit, idle + interval)) ?: 1;
+	return (hps_probe_since(conn, idle) + max(limit, idle + interval)) ?: 1;
 }
 
 /* Jiffies from now, 0 if that is past. */
@@ -154,6 +167,7 @@ static long hps_probe_act(struct hps_conn *conn)
 			hps_stat_inc(conn->hn, HPS_STAT_PROBE);
 		/* The probe is under way now, and looked after. */
 		wait = hps_probe_patience(conn);
+		deadline = hps_probe_deadline(conn);
 	}
 	if (deadline)
 		wait = min(wait, hps_probe_left(deadline));
@@ -187,6 +201,11 @@ static void hps_probe_timer(struct timer_list *t)
 	long wait;
 
 	spin_lock(&conn->lock);
+	/* What the peer is given is time in which it could have been heard. */
+	if (time_after(jiffies, READ_ONCE(t->expires) + HPS_PROBE_LATE)) {
+		conn->watched = jiffies;
+		conn->progress = jiffies;
+	}
 	if (hps_probe_forgotten(conn)) {
 		hps_stat_inc(conn->hn, HPS_STAT_TX_FORGOTTEN);
 		hps_conn_shut(conn, ETIMEDOUT);

@@ -15,15 +15,21 @@ static struct fake_conn *unsent(struct kunit *test)
 	return fake;
 }
 
-/* The timer's time is over. */
-static void expire(struct fake_conn *fake)
+/* The timer's time is over, for so many jiffies. */
+static void expire_late(struct fake_conn *fake, unsigned long late)
 {
 	/* Of the pending one the reference, otherwise another. */
 	if (!timer_delete(&fake->conn.probe))
 		hps_conn_get(&fake->conn);
+	fake->conn.probe.expires = jiffies - late;
 	local_bh_disable();
 	hps_probe_timer(&fake->conn.probe);
 	local_bh_enable();
+}
+
+static void expire(struct fake_conn *fake)
+{
+	expire_late(fake, 0);
 }
 
 static u64 forgotten(struct fake_conn *fake)
@@ -214,6 +220,67 @@ static void hps_probe_act__in_time(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, time_before(probe->expires, jiffies + 2 * HZ));
 }
 
+/* SO_KEEPALIVE of the least patience that there is. */
+static struct fake_conn *kept(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct sock *sk = fake_attach(test, fake);
+
+	sock_set_flag(sk, SOCK_KEEPOPEN);
+	hps_sk(sk)->keepidle = HZ;
+	hps_sk(sk)->keepintvl = HZ;
+	hps_sk(sk)->keepcnt = 2;
+	fake->conn.watched = jiffies - 60 * HZ;
+	fake->conn.heard = fake->conn.watched;
+	fake->conn.tx_moved = fake->conn.watched;
+	return fake;
+}
+
+/* The time for an answer begins when the probe is sent, however late that is. */
+static void hps_probe_deadline__sent_late(struct kunit *test)
+{
+	struct fake_conn *fake = kept(test);
+
+	expire(fake);
+	KUNIT_EXPECT_EQ(test, fake->probes, 1);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.probe));
+	fake->conn.tx_moved -= 2 * HZ - HZ / 2;
+	expire(fake);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	fake->conn.tx_moved -= HZ / 2;
+	expire(fake);
+	KUNIT_EXPECT_EQ(test, fake->shut, 1);
+	KUNIT_EXPECT_EQ(test, fake->conn.err, ETIMEDOUT);
+}
+
+/* Nor is it over when both ends, or this one, stood still. */
+static void hps_probe_timer__late(struct kunit *test)
+{
+	struct fake_conn *fake = kept(test);
+
+	fake->busy = true;
+	expire_late(fake, 50 * HZ);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.probe));
+	fake->conn.watched -= 3 * HZ;
+	expire(fake);
+	KUNIT_EXPECT_EQ(test, fake->shut, 1);
+}
+
+static void hps_probe_timer__late_with_data(struct kunit *test)
+{
+	struct fake_conn *fake = unsent(test);
+
+	fake->conn.user_timeout = 3 * HZ;
+	fake->conn.progress = jiffies - 60 * HZ;
+	expire_late(fake, 50 * HZ);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	fake->conn.progress -= 3 * HZ;
+	expire(fake);
+	KUNIT_EXPECT_EQ(test, fake->shut, 1);
+}
+
 /* FINACK of who closed first. */
 static void hps_probe_wait__closed(struct kunit *test)
 {
@@ -249,6 +316,9 @@ static struct kunit_case probe_cases[] = {
 	KUNIT_CASE(hps_probe_under_way__ended),
 	KUNIT_CASE(hps_probe_act__looks),
 	KUNIT_CASE(hps_probe_act__in_time),
+	KUNIT_CASE(hps_probe_deadline__sent_late),
+	KUNIT_CASE(hps_probe_timer__late),
+	KUNIT_CASE(hps_probe_timer__late_with_data),
 	KUNIT_CASE(hps_probe_wait__closed),
 	{}
 };
