@@ -137,6 +137,7 @@ enum hps_fetching {
  * @tx_combining: that is why: the last bytes wait for more, which may go with them
  * @tx_late: the transport has completed nothing for too long, see probe.c; it is looked
  *	at once more
+ * @probe_far: @probe is armed for long and may be late, as nothing is under way
  * @tx_corked: as many of the last bytes to post are held back until they fill a message;
  *	those before them are not. It may be more than there are
  * @done_bytes: completed bytes the socket's accounts do not know of yet
@@ -256,7 +257,8 @@ struct hps_conn {
 	bool tx_urgent;
 	bool tx_urgent_told;
 	bool tx_combining;
-	bool tx_late;
+	u8 tx_late:1;
+	u8 probe_far:1;
 	u32 tx_call_len;
 	u64 tx_urgent_at;
 	atomic_t holds;

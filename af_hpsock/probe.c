@@ -30,7 +30,10 @@
  */
 #define HPS_PROBE_LOST		(60 * HZ)
 
-/* The timer is no later by itself: this computer stood still, as a guest that is moved does. */
+/*
+ * The timer is no later by itself when it is armed for seconds: this computer stood still, as
+ * a guest that is moved does.
+ */
 #define HPS_PROBE_LATE		HZ
 
 /**
@@ -168,10 +171,12 @@ static long hps_probe_act(struct hps_conn *conn)
 		/* The probe is under way now, and looked after. */
 		wait = hps_probe_patience(conn);
 		deadline = hps_probe_deadline(conn);
+	} else if (patience) {
+		wait = hps_probe_left(conn->heard + patience);
 	}
 	if (deadline)
 		wait = min(wait, hps_probe_left(deadline));
-	return wait;
+	return wait == LONG_MAX ? -1 : wait;
 }
 
 /*
@@ -195,17 +200,37 @@ static bool hps_probe_forgotten(struct hps_conn *conn)
 	return false;
 }
 
+/* @when, so many jiffies later, but not after now. */
+static unsigned long hps_probe_later(unsigned long when, unsigned long late)
+{
+	return jiffies - when > late ? when + late : jiffies;
+}
+
+/*
+ * The timer is so many jiffies late: the peer could not be heard of in that time, and it does
+ * not count. While nothing is under way to the peer, it is given no time that could count.
+ */
+static void hps_probe_late(struct hps_conn *conn, unsigned long late)
+{
+	if (conn->tx_unsent || conn->tx_unacked) {
+		conn->progress = hps_probe_later(conn->progress, late);
+	} else if (hps_probe_keeps(conn) && !conn->ops->tx_idle(conn)) {
+		unsigned long since = hps_probe_since(conn, hps_probe_idle(conn->sk));
+
+		conn->watched = hps_probe_later(since, late);
+	}
+}
+
 static void hps_probe_timer(struct timer_list *t)
 {
 	struct hps_conn *conn = from_timer(conn, t, probe);
+	/* It may be armed again while the lock is waited for. */
+	unsigned long due = READ_ONCE(t->expires);
 	long wait;
 
 	spin_lock(&conn->lock);
-	/* What the peer is given is time in which it could have been heard. */
-	if (time_after(jiffies, READ_ONCE(t->expires) + HPS_PROBE_LATE)) {
-		conn->watched = jiffies;
-		conn->progress = jiffies;
-	}
+	if (!conn->probe_far && time_after(jiffies, due + HPS_PROBE_LATE))
+		hps_probe_late(conn, jiffies - due);
 	if (hps_probe_forgotten(conn)) {
 		hps_stat_inc(conn->hn, HPS_STAT_TX_FORGOTTEN);
 		hps_conn_shut(conn, ETIMEDOUT);
@@ -213,8 +238,8 @@ static void hps_probe_timer(struct timer_list *t)
 	wait = hps_probe_wait(conn);
 	if (!wait)
 		wait = hps_probe_act(conn);
-	if (wait >= 0 && !mod_timer(&conn->probe, jiffies + wait))
-		hps_conn_get(conn);
+	if (wait >= 0)
+		hps_probe_look(conn, wait);
 	spin_unlock(&conn->lock);
 	hps_conn_put(conn);
 }
@@ -260,8 +285,8 @@ void hps_probe_arm(struct hps_conn *conn)
 	long wait = hps_probe_wait(conn);
 
 	lockdep_assert_held(&conn->lock);
-	if (wait >= 0 && !timer_reduce(&conn->probe, jiffies + wait))
-		hps_conn_get(conn);
+	if (wait >= 0)
+		hps_probe_look(conn, wait);
 }
 
 /**
@@ -292,8 +317,8 @@ void hps_probe_changed(struct sock *sk)
 	conn->user_timeout = msecs_to_jiffies(hps_sk(sk)->user_timeout);
 	hps_probe_watch(conn);
 	/* At once, to count anew from what is there. */
-	if (!conn->ended && !mod_timer(&conn->probe, jiffies))
-		hps_conn_get(conn);
+	if (!conn->ended)
+		hps_probe_look(conn, 0);
 	spin_unlock_bh(&conn->lock);
 }
 

@@ -28,6 +28,30 @@ static inline void hps_probe_moved(struct hps_conn *conn)
 }
 
 /**
+ * hps_probe_look - have the timer look after the connection
+ * @conn: locked
+ * @wait: in so many jiffies at the latest; what is later than %HPS_PROBE_STALLED need not be
+ *	exact
+ *
+ * A timer that was armed for long may be late by an eighth of that, and timer_reduce() leaves
+ * it alone once it is about to be due.
+ */
+static inline void hps_probe_look(struct hps_conn *conn, unsigned long wait)
+{
+	struct timer_list *probe = &conn->probe;
+	bool far = wait > HPS_PROBE_STALLED;
+	int pending;
+
+	if (unlikely(conn->probe_far && !far))
+		pending = mod_timer(probe, jiffies + wait);
+	else
+		pending = timer_reduce(probe, jiffies + wait);
+	if (!pending)
+		hps_conn_get(conn);
+	conn->probe_far = far && (conn->probe_far || !pending);
+}
+
+/**
  * hps_probe_under_way - something was posted, nothing having been under way before
  * @conn: locked
  *
@@ -36,8 +60,8 @@ static inline void hps_probe_moved(struct hps_conn *conn)
 static inline void hps_probe_under_way(struct hps_conn *conn)
 {
 	hps_probe_moved(conn);
-	if (!conn->shut && !timer_reduce(&conn->probe, jiffies + HPS_PROBE_STALLED))
-		hps_conn_get(conn);
+	if (!conn->shut)
+		hps_probe_look(conn, HPS_PROBE_STALLED);
 }
 
 #endif /* HPS_PROBE_H */

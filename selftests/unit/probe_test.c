@@ -236,6 +236,45 @@ static struct fake_conn *kept(struct kunit *test)
 	return fake;
 }
 
+/* It was time when the timer looked, but a sysctl has changed. */
+static void hps_probe_act__not_yet(struct kunit *test)
+{
+	struct fake_conn *fake = kept(test);
+	long wait;
+
+	fake->conn.heard = jiffies;
+	FAKE_LOCKED(fake, wait = hps_probe_act(&fake->conn));
+	KUNIT_EXPECT_EQ(test, fake->probes, 0);
+	KUNIT_EXPECT_GE(test, wait, 0);
+	KUNIT_EXPECT_LE(test, wait, HZ);
+}
+
+/* Nor does what is under way wait for a timer that is of no hurry, though it is about to be due. */
+static void hps_probe_under_way__due(struct kunit *test)
+{
+	static const long left[] = { -HZ, 0, HZ };
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(left); i++) {
+		struct fake_conn *fake = kept(test);
+		struct hps_conn *conn = &fake->conn;
+		unsigned long before = jiffies;
+
+		hps_sk(conn->sk)->keepidle = 7200 * HZ;
+		conn->heard = before;
+		FAKE_LOCKED(fake, hps_probe_arm(conn));
+		KUNIT_EXPECT_TRUE(test, timer_pending(&conn->probe));
+		conn->probe.expires = before + left[i];
+		FAKE_LOCKED(fake, hps_probe_under_way(conn));
+		KUNIT_EXPECT_TRUE(test, time_after_eq(conn->probe.expires,
+						      before + HPS_PROBE_STALLED));
+		/* From now on the timer is exact, and none is put off. */
+		before = conn->probe.expires;
+		FAKE_LOCKED(fake, hps_probe_under_way(conn));
+		KUNIT_EXPECT_EQ(test, conn->probe.expires, before);
+	}
+}
+
 /* The time for an answer begins when the probe is sent, however late that is. */
 static void hps_probe_deadline__sent_late(struct kunit *test)
 {
@@ -260,10 +299,42 @@ static void hps_probe_timer__late(struct kunit *test)
 	struct fake_conn *fake = kept(test);
 
 	fake->busy = true;
-	expire_late(fake, 50 * HZ);
+	expire_late(fake, 59 * HZ);
 	KUNIT_EXPECT_EQ(test, fake->shut, 0);
 	KUNIT_EXPECT_TRUE(test, timer_pending(&fake->conn.probe));
+	/* But no time is given that did not go by yet. */
+	expire_late(fake, 1000 * HZ);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
 	fake->conn.watched -= 3 * HZ;
+	expire(fake);
+	KUNIT_EXPECT_EQ(test, fake->shut, 1);
+}
+
+/* Only the time in which it stood still is given. */
+static void hps_probe_timer__late_at_last(struct kunit *test)
+{
+	struct fake_conn *fake = kept(test);
+
+	fake->busy = true;
+	expire_late(fake, 50 * HZ);
+	KUNIT_EXPECT_EQ(test, fake->shut, 1);
+}
+
+/* A timer that was armed for two hours is late by itself; the probe comes after that. */
+static void hps_probe_timer__coarse(struct kunit *test)
+{
+	struct fake_conn *fake = kept(test);
+	struct sock *sk = fake->conn.sk;
+
+	hps_sk(sk)->keepidle = 7200 * HZ;
+	fake->conn.probe_far = true;
+	fake->conn.heard = jiffies - 8000 * HZ;
+	fake->conn.tx_moved = fake->conn.heard;
+	fake->conn.watched = fake->conn.heard;
+	expire_late(fake, 800 * HZ);
+	KUNIT_EXPECT_EQ(test, fake->probes, 1);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	fake->conn.tx_moved -= 3 * HZ;
 	expire(fake);
 	KUNIT_EXPECT_EQ(test, fake->shut, 1);
 }
@@ -274,10 +345,22 @@ static void hps_probe_timer__late_with_data(struct kunit *test)
 
 	fake->conn.user_timeout = 3 * HZ;
 	fake->conn.progress = jiffies - 60 * HZ;
-	expire_late(fake, 50 * HZ);
+	expire_late(fake, 59 * HZ);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+	expire_late(fake, 1000 * HZ);
 	KUNIT_EXPECT_EQ(test, fake->shut, 0);
 	fake->conn.progress -= 3 * HZ;
 	expire(fake);
+	KUNIT_EXPECT_EQ(test, fake->shut, 1);
+}
+
+static void hps_probe_timer__late_at_last_with_data(struct kunit *test)
+{
+	struct fake_conn *fake = unsent(test);
+
+	fake->conn.user_timeout = 3 * HZ;
+	fake->conn.progress = jiffies - 60 * HZ;
+	expire_late(fake, 50 * HZ);
 	KUNIT_EXPECT_EQ(test, fake->shut, 1);
 }
 
@@ -316,8 +399,13 @@ static struct kunit_case probe_cases[] = {
 	KUNIT_CASE(hps_probe_under_way__ended),
 	KUNIT_CASE(hps_probe_act__looks),
 	KUNIT_CASE(hps_probe_act__in_time),
+	KUNIT_CASE(hps_probe_act__not_yet),
+	KUNIT_CASE(hps_probe_under_way__due),
 	KUNIT_CASE(hps_probe_deadline__sent_late),
 	KUNIT_CASE(hps_probe_timer__late),
+	KUNIT_CASE(hps_probe_timer__late_at_last),
+	KUNIT_CASE(hps_probe_timer__late_at_last_with_data),
+	KUNIT_CASE(hps_probe_timer__coarse),
 	KUNIT_CASE(hps_probe_timer__late_with_data),
 	KUNIT_CASE(hps_probe_wait__closed),
 	{}
