@@ -126,6 +126,10 @@ static void hps_fetch_work__parted(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, fake_link_sent(fake, HPS_MSG_CANCELACK));
 	KUNIT_EXPECT_EQ(test, atomic_read(&conn->rx_avail), 100);
 	hps_fetch_end(conn);
+	/* It comes again by itself, after a while. */
+	spin_lock_bh(&conn->lock);
+	hps_fetch_back(conn);
+	spin_unlock_bh(&conn->lock);
 	flush_delayed_work(&conn->collect);
 	KUNIT_EXPECT_NOT_NULL(test, fake_link_sent(fake, HPS_MSG_CANCELACK));
 	KUNIT_EXPECT_EQ(test, atomic_read(&conn->rx_avail), 0);
