@@ -471,13 +471,15 @@ TEST_F(io, more)
 TEST_F(io, more_behind_others)
 {
 	enum { COUNT = 14, SIZE = 64, ALL = COUNT * SIZE };
-	int64_t end = hps_now() + hps_deadline(), took;
 	int round, i, quick = 0;
+	int64_t took;
 
 	for (round = 0; round < 30; round++)
 		ASSERT_TRUE(hps_burst(self->c, self->s));
-	/* It waits 200 ms. */
-	while (quick < 6 && hps_now() < end) {
+	/* It waits 200 ms. One or the other may not be combined, or come late. */
+	for (round = 0; quick < 6 && round < 50; round++) {
+		if (round % 10 == 0)
+			quick = 0;
 		for (i = 0; i < COUNT; i++)
 			ASSERT_EQ(SIZE, send(self->c, big, SIZE, 0));
 		ASSERT_EQ(1, send(self->c, "x", 1, MSG_MORE));
