@@ -138,6 +138,7 @@ enum hps_fetching {
  * @tx_late: the transport has completed nothing for too long, see probe.c; it is looked
  *	at once more
  * @probe_far: @probe is armed for long and may be late, as nothing is under way
+ * @probe_late: @probe was late when it ran last, as this computer had stood still
  * @tx_corked: as many of the last bytes to post are held back until they fill a message;
  *	those before them are not. It may be more than there are
  * @done_bytes: completed bytes the socket's accounts do not know of yet
@@ -154,7 +155,8 @@ enum hps_fetching {
  *	established, when it came there
  * @watched: the peer's silence counts from here on if that is later than @heard, jiffies
  * @progress: jiffies when the peer last took data, or, if it has taken all since, when
- *	there was data for it again; or, as @watched, when this computer had stood still
+ *	there was data for it again; as @watched, later by the time that this
+ *	computer stood still
  * @tx_last: jiffies when DATA was last posted
  * @tx_moved: jiffies when the transport last completed something, or, if it has completed
  *	all since, when something was posted again; later when @tx_late
@@ -259,6 +261,7 @@ struct hps_conn {
 	bool tx_combining;
 	u8 tx_late:1;
 	u8 probe_far:1;
+	u8 probe_late:1;
 	u32 tx_call_len;
 	u64 tx_urgent_at;
 	atomic_t holds;

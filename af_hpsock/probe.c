@@ -207,8 +207,8 @@ static unsigned long hps_probe_later(unsigned long when, unsigned long late)
 }
 
 /*
- * The timer is so many jiffies late: the peer could not be heard of in that time, and it does
- * not count. While nothing is under way to the peer, it is given no time that could count.
+ * The peer could not be heard of for so many jiffies, as the timer was late, and they do not
+ * count. While nothing is under way to the peer, it is given no time that could count.
  */
 static void hps_probe_late(struct hps_conn *conn, unsigned long late)
 {
@@ -226,11 +226,18 @@ static void hps_probe_timer(struct timer_list *t)
 	struct hps_conn *conn = from_timer(conn, t, probe);
 	/* It may be armed again while the lock is waited for. */
 	unsigned long due = READ_ONCE(t->expires);
+	bool late;
 	long wait;
 
 	spin_lock(&conn->lock);
-	if (!conn->probe_far && time_after(jiffies, due + HPS_PROBE_LATE))
-		hps_probe_late(conn, jiffies - due);
+	late = !conn->probe_far && time_after(jiffies, due + HPS_PROBE_LATE);
+	/*
+	 * Was it due at the very end, what the peer did meanwhile has not been told yet. That
+	 * takes no second, and it gets one, but no other if the timer is late again.
+	 */
+	if (late)
+		hps_probe_late(conn, jiffies - due + (conn->probe_late ? 0 : HPS_PROBE_LATE));
+	conn->probe_late = late;
 	if (hps_probe_forgotten(conn)) {
 		hps_stat_inc(conn->hn, HPS_STAT_TX_FORGOTTEN);
 		hps_conn_shut(conn, ETIMEDOUT);

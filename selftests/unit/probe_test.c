@@ -364,6 +364,46 @@ static void hps_probe_timer__late_at_last_with_data(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->shut, 1);
 }
 
+/* When it was due, it had been the end; a second is given once, if it is late each time. */
+static void hps_probe_timer__late_at_the_end(struct kunit *test)
+{
+	struct fake_conn *fake = kept(test);
+	struct timer_list *probe = &fake->conn.probe;
+	int i;
+
+	fake->busy = true;
+	for (i = 0; i < 2; i++) {
+		expire_late(fake, 57 * HZ);
+		KUNIT_EXPECT_EQ(test, fake->shut, 0);
+		KUNIT_EXPECT_TRUE(test, timer_pending(probe));
+		KUNIT_EXPECT_TRUE(test, time_before(probe->expires, jiffies + 2 * HZ));
+		/* It was not late. */
+		expire(fake);
+		KUNIT_EXPECT_EQ(test, fake->shut, 0);
+		fake->conn.watched = jiffies - 60 * HZ;
+	}
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(test, fake->shut, 0);
+		fake->conn.watched = jiffies - 60 * HZ;
+		expire_late(fake, 57 * HZ);
+	}
+	KUNIT_EXPECT_EQ(test, fake->shut, 1);
+}
+
+static void hps_probe_timer__late_at_the_end_with_data(struct kunit *test)
+{
+	struct fake_conn *fake = unsent(test);
+	int i;
+
+	fake->conn.user_timeout = 3 * HZ;
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(test, fake->shut, 0);
+		fake->conn.progress = jiffies - 60 * HZ;
+		expire_late(fake, 57 * HZ);
+	}
+	KUNIT_EXPECT_EQ(test, fake->shut, 1);
+}
+
 /* FINACK of who closed first. */
 static void hps_probe_wait__closed(struct kunit *test)
 {
@@ -407,6 +447,8 @@ static struct kunit_case probe_cases[] = {
 	KUNIT_CASE(hps_probe_timer__late_at_last_with_data),
 	KUNIT_CASE(hps_probe_timer__coarse),
 	KUNIT_CASE(hps_probe_timer__late_with_data),
+	KUNIT_CASE(hps_probe_timer__late_at_the_end),
+	KUNIT_CASE(hps_probe_timer__late_at_the_end_with_data),
 	KUNIT_CASE(hps_probe_wait__closed),
 	{}
 };
