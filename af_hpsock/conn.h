@@ -138,7 +138,8 @@ enum hps_fetching {
  * @tx_late: the transport has completed nothing for too long, see probe.c; it is looked
  *	at once more
  * @probe_far: @probe is armed for long and may be late, as nothing is under way
- * @probe_late: @probe was late when it ran last, as this computer had stood still
+ * @probe_late: @probe was late when it ran last, as this computer had stood still, and what
+ *	was under way was given that time
  * @tx_corked: as many of the last bytes to post are held back until they fill a message;
  *	those before them are not. It may be more than there are
  * @done_bytes: completed bytes the socket's accounts do not know of yet

@@ -208,17 +208,22 @@ static unsigned long hps_probe_later(unsigned long when, unsigned long late)
 
 /*
  * The peer could not be heard of for so many jiffies, as the timer was late, and they do not
- * count. While nothing is under way to the peer, it is given no time that could count.
+ * count. While nothing is under way to the peer, it is given no time that could count, and
+ * false is returned.
  */
-static void hps_probe_late(struct hps_conn *conn, unsigned long late)
+static bool hps_probe_late(struct hps_conn *conn, unsigned long late)
 {
+	unsigned long since;
+
 	if (conn->tx_unsent || conn->tx_unacked) {
 		conn->progress = hps_probe_later(conn->progress, late);
-	} else if (hps_probe_keeps(conn) && !conn->ops->tx_idle(conn)) {
-		unsigned long since = hps_probe_since(conn, hps_probe_idle(conn->sk));
-
-		conn->watched = hps_probe_later(since, late);
+		return true;
 	}
+	if (!hps_probe_keeps(conn) || conn->ops->tx_idle(conn))
+		return false;
+	since = hps_probe_since(conn, hps_probe_idle(conn->sk));
+	conn->watched = hps_probe_later(since, late);
+	return true;
 }
 
 static void hps_probe_timer(struct timer_list *t)
@@ -236,7 +241,8 @@ static void hps_probe_timer(struct timer_list *t)
 	 * takes no second, and it gets one, but no other if the timer is late again.
 	 */
 	if (late)
-		hps_probe_late(conn, jiffies - due + (conn->probe_late ? 0 : HPS_PROBE_LATE));
+		late = hps_probe_late(conn, jiffies - due +
+					    (conn->probe_late ? 0 : HPS_PROBE_LATE));
 	conn->probe_late = late;
 	if (hps_probe_forgotten(conn)) {
 		hps_stat_inc(conn->hn, HPS_STAT_TX_FORGOTTEN);

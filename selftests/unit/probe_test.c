@@ -404,6 +404,19 @@ static void hps_probe_timer__late_at_the_end_with_data(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->shut, 1);
 }
 
+/* The time before, there was nobody to give a second to. */
+static void hps_probe_timer__late_with_nothing_before(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+
+	fake->conn.user_timeout = 3 * HZ;
+	expire_late(fake, 57 * HZ);
+	fake->conn.tx_unsent = 1;
+	fake->conn.progress = jiffies - 60 * HZ;
+	expire_late(fake, 57 * HZ);
+	KUNIT_EXPECT_EQ(test, fake->shut, 0);
+}
+
 /* FINACK of who closed first. */
 static void hps_probe_wait__closed(struct kunit *test)
 {
@@ -449,6 +462,7 @@ static struct kunit_case probe_cases[] = {
 	KUNIT_CASE(hps_probe_timer__late_with_data),
 	KUNIT_CASE(hps_probe_timer__late_at_the_end),
 	KUNIT_CASE(hps_probe_timer__late_at_the_end_with_data),
+	KUNIT_CASE(hps_probe_timer__late_with_nothing_before),
 	KUNIT_CASE(hps_probe_wait__closed),
 	{}
 };
