@@ -81,11 +81,14 @@ machine_setup()
 	done
 }
 
-# The kernel's watchdogs are as patient as the computer is slow.
+# The kernel's watchdogs are as patient as the computer is slow. What a processor says that
+# dies of an NMI, a breakpoint or a double fault comes last to the console, after a thousand
+# lines of tasks have been said: the buffer has to hold it all.
 guest_args()
 {
 	local busy=${HPSOCK_SLOW:-1}
-	echo "loglevel=7 panic=-1 oops=panic panic_print=1 unknown_nmi_panic kasan_multi_shot" \
+	echo "loglevel=7 log_buf_len=1M panic=-1 oops=panic panic_print=1 unknown_nmi_panic" \
+		"kasan_multi_shot" \
 		"kunit.enable=1 rcupdate.rcu_cpu_stall_timeout=$((30 * busy)) watchdog_thresh=$((10 * busy))" \
 		"workqueue.watchdog_thresh=$((30 * busy))" \
 		"${append:-}" "hps.node=$1 hps.top=$HPSOCK_TOP hps.kernel=$kernel_dir hps.cache=$HPSOCK_CACHE"
@@ -262,9 +265,9 @@ machine_kill()
 	wait "${!pid}" 2>/dev/null || true
 }
 
-# machine_misread NODE: QEMU before 8.1 now and then goes on with a breakpoint
-# that another processor has patched out of the code, and the guest's kernel
-# dies of it ("Oops: int3").  This is no kernel's fault: boot once more.  Not once
+# machine_misread NODE: QEMU, before 8.1 above all, now and then goes on with a
+# breakpoint that another processor has patched out of the code, and the guest's
+# kernel dies of it ("Oops: int3").  This is no kernel's fault: boot once more.  Not once
 # the command runs: what was found by then must not be lost.
 machine_misread()
 {
