@@ -169,6 +169,20 @@ long hps_pins(void)
 	       hps_field("/proc/vmstat", "nr_foll_pin_released");
 }
 
+/*
+ * How many more than @before stay pinned: others pin pages too, for a while, as who writes to
+ * a file on 9p does; so this waits for them, and a leak is what is there at the deadline.
+ */
+long hps_pins_left(long before)
+{
+	int64_t end = hps_now() + hps_deadline();
+	long more;
+
+	while ((more = hps_pins() - before) > 0 && hps_now() < end)
+		usleep(10000);
+	return more;
+}
+
 /* Of the running kernel: 612 is 6.12 */
 int hps_kernel(void)
 {

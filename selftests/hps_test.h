@@ -73,6 +73,7 @@ struct hps {
 int hps_family(void);
 int hps_slow(void);
 long hps_pins(void);
+long hps_pins_left(long before);
 int hps_kernel(void);
 bool hps_siw(void);
 bool hps_swaps(void);
