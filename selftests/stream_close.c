@@ -783,6 +783,7 @@ TEST_F(close, orphan_gives_up)
 
 	if (!self->t.rdma)
 		SKIP(return, "TCP has timers of its own for that, of many minutes");
+	ASSERT_TRUE(hps_until_stat_is("orphans", 0));
 	before = hps_stat("orphan_timeout");
 	timeout = hps_number(ORPHAN_TIMEOUT, -1);
 	ASSERT_LT(0, timeout);
@@ -799,16 +800,6 @@ TEST_F(close, orphan_gives_up)
 
 #define ORPHAN_MAX	"/sys/module/hpsock/parameters/orphan_max"
 
-/* Wait until so many are left. */
-static bool orphans_are(long n)
-{
-	int64_t end = hps_now() + hps_deadline();
-
-	while (hps_stat("orphans") != n && hps_now() < end)
-		usleep(10000);
-	return hps_stat("orphans") == n;
-}
-
 /* Nor are there any number of them: one too many is reset. TCP has tcp_max_orphans. */
 TEST_F(close, orphans_are_limited)
 {
@@ -817,7 +808,7 @@ TEST_F(close, orphans_are_limited)
 
 	if (!self->t.rdma)
 		SKIP(return, "AF_HPSOCK's own limit");
-	ASSERT_TRUE(orphans_are(0));
+	ASSERT_TRUE(hps_until_stat_is("orphans", 0));
 	before = hps_stat("orphan_overflow");
 	limit = hps_number(ORPHAN_MAX, -1);
 	ASSERT_LT(0, limit);
@@ -831,14 +822,14 @@ TEST_F(close, orphans_are_limited)
 	EXPECT_EQ(before + 2, hps_stat("orphan_overflow"));
 	for (i = 2; i < 4; i++)
 		EXPECT_TRUE(hps_wait(s[i], POLLERR) & POLLERR);
-	EXPECT_TRUE(orphans_are(2));
+	EXPECT_TRUE(hps_until_stat_is("orphans", 2));
 	/* The others deliver what they have. */
 	for (i = 0; i < 2; i++) {
 		EXPECT_LT(0, hps_pull(s[i], INT64_MAX, 65536, 1));
 		EXPECT_EQ(0, errno);
 		close(s[i]);
 	}
-	EXPECT_TRUE(orphans_are(0));
+	EXPECT_TRUE(hps_until_stat_is("orphans", 0));
 }
 
 static bool until_fin_acked(int fd)
@@ -866,7 +857,7 @@ TEST_F(close, waiting_orphans_are_limited)
 
 	if (!self->t.rdma)
 		SKIP(return, "AF_HPSOCK's own limit");
-	ASSERT_TRUE(orphans_are(0));
+	ASSERT_TRUE(hps_until_stat_is("orphans", 0));
 	before = hps_stat("orphan_overflow");
 	limit = hps_number(ORPHAN_MAX, -1);
 	ASSERT_LT(0, limit);
@@ -881,7 +872,7 @@ TEST_F(close, waiting_orphans_are_limited)
 		EXPECT_EQ(0, recv(s[i], &last, 1, 0));
 	}
 	/* The last one was about to wait, too. */
-	EXPECT_TRUE(orphans_are(2));
+	EXPECT_TRUE(hps_until_stat_is("orphans", 2));
 	EXPECT_EQ(before + 1, hps_stat("orphan_overflow"));
 	ASSERT_OK(hps_pair(&self->t, &last, &peer));
 	ASSERT_LT(0, hps_stuff(last, 0, 1));
@@ -893,7 +884,7 @@ TEST_F(close, waiting_orphans_are_limited)
 	close(peer);
 	for (i = 0; i < 3; i++)
 		close(s[i]);
-	EXPECT_TRUE(orphans_are(0));
+	EXPECT_TRUE(hps_until_stat_is("orphans", 0));
 }
 
 /* Nor has who goes on with the same socket more of them. */
@@ -904,7 +895,7 @@ TEST_F(close, dropped_are_limited)
 
 	if (!self->t.rdma)
 		SKIP(return, "AF_HPSOCK's own limit");
-	ASSERT_TRUE(orphans_are(0));
+	ASSERT_TRUE(hps_until_stat_is("orphans", 0));
 	before = hps_stat("orphan_overflow");
 	limit = hps_number(ORPHAN_MAX, -1);
 	ASSERT_LT(0, limit);
@@ -914,7 +905,7 @@ TEST_F(close, dropped_are_limited)
 	EXPECT_OK(hps_set_number(ORPHAN_MAX, limit));
 	EXPECT_EQ(before + 1, hps_stat("orphan_overflow"));
 	EXPECT_TRUE(hps_wait(self->s, POLLERR) & POLLERR);
-	EXPECT_TRUE(orphans_are(0));
+	EXPECT_TRUE(hps_until_stat_is("orphans", 0));
 }
 
 /* Who cannot send any more has no use for send buffers, though it may not close for long. */

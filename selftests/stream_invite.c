@@ -274,7 +274,7 @@ TEST_F(invite, interrupted)
 TEST_F(invite, timeout)
 {
 	/* It takes a moment until there is a word to ask at. */
-	struct timeval tv = { .tv_sec = variant->cas ? 2 : 0, .tv_usec = 200000 };
+	struct timeval tv = { .tv_sec = variant->cas ? 2 * hps_slow() : 0, .tv_usec = 200000 };
 	struct hps_call call = reader(self);
 	long shown = hps_stat("sink_shown");
 	int64_t begin = hps_now();
