@@ -29,8 +29,8 @@ static int64_t take_memory(int fd)
 	ssize_t n;
 	int part;
 
-	/* One byte at a time what is left of the last buffer, too. */
-	for (part = MIB; part; part = part == 1 ? 0 : 1)
+	/* What is left of the last buffer, too. */
+	for (part = MIB; part; part /= 16)
 		while ((n = send(fd, some, part, MSG_DONTWAIT)) > 0)
 			queued += n;
 	munmap(some, MIB);

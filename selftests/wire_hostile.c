@@ -2308,11 +2308,13 @@ TEST_F_TIMEOUT(others, lent, 120 * hps_slow())
 	struct hps_srcavail src;
 	struct hps_call call;
 	struct peer_msg msg;
+	int64_t end = hps_now() + hps_deadline();
 	const uint8_t *read;
 	long before = 0;
 	bool hit;
 
 	do {
+		ASSERT_LT(hps_now(), end);
 		call = (struct hps_call){ .fn = hps_send_call, .buf = buf, .len = SHOWN };
 		peer_hello(&self->peer, 40000, hps_port(&self->at));
 		peer_takes_offers(&self->peer);
