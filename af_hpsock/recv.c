@@ -351,12 +351,15 @@ bool hps_recv_over(const struct sock *sk)
 int hps_recv_end(struct sock *sk)
 {
 	const struct hps_conn *conn = hps_sk_conn(sk);
+	int err;
 
 	if (conn && READ_ONCE(conn->fin_rcvd) && !READ_ONCE(conn->rx_lost))
 		return 0;
-	if (sk->sk_err)
-		return sock_error(sk);
-	if (sk->sk_shutdown & RCV_SHUTDOWN)
+	err = sock_error(sk);
+	if (err)
+		return err;
+	/* It may be just ending, and SO_ERROR have been told why. */
+	if (conn || READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN)
 		return 0;
 	/* Never connected. */
 	return -ENOTCONN;

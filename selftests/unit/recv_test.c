@@ -96,11 +96,26 @@ static void hps_recv_rest__not(struct kunit *test)
 	fake_end(fake);
 }
 
+/* SO_ERROR told why before the end could be seen: it is one nevertheless. */
+static void hps_recv_end__told(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct sock *sk = fake_attach(test, fake);
+
+	lock_sock(sk);
+	sk->sk_err = ECONNRESET;
+	KUNIT_EXPECT_EQ(test, hps_recv_end(sk), -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, hps_recv_end(sk), 0);
+	release_sock(sk);
+	fake_end(fake);
+}
+
 static struct kunit_case recv_cases[] = {
 	KUNIT_CASE(hps_recv_offset__others_read),
 	KUNIT_CASE(hps_recv_at_mark__moved),
 	KUNIT_CASE(hps_recv_rest__vain),
 	KUNIT_CASE(hps_recv_rest__not),
+	KUNIT_CASE(hps_recv_end__told),
 	{}
 };
 
