@@ -392,6 +392,7 @@ void hps_conn_established(struct hps_conn *conn)
  */
 void hps_conn_report(struct hps_conn *conn)
 {
+	bool tell = conn->err && !conn->told;
 	struct sock *sk = conn->sk;
 
 	lockdep_assert_held(&conn->lock);
@@ -400,14 +401,15 @@ void hps_conn_report(struct hps_conn *conn)
 	smp_wmb();
 	if (conn->state == TCP_SYN_SENT)
 		hps_stat_inc(conn->hn, HPS_STAT_CONNECT_FAILED);
-	if (conn->err && !conn->told)
+	if (tell)
 		WRITE_ONCE(sk->sk_err, conn->err);
 	/* Pairs with hps_poll_look(). */
 	smp_wmb();
 	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
 	hps_conn_set_state(conn, ~0, TCP_CLOSE);
 	sk->sk_state_change(sk);
-	if (sk->sk_err)
+	/* Also if somebody was told meanwhile. */
+	if (tell)
 		sk_error_report(sk);
 }
 

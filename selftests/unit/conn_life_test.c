@@ -393,6 +393,36 @@ static void hps_conn_end__reports(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, fake->freed);
 }
 
+static int errors;
+
+static void take_error(struct sock *sk)
+{
+	errors = 0;
+	sock_error(sk);
+}
+
+static void note_error(struct sock *sk)
+{
+	errors++;
+}
+
+/* Who takes the error as soon as it can be seen does not hide it from others. */
+static void hps_conn_report__taken(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn(test, TCP_ESTABLISHED);
+	struct sock *sk = fake_attach(test, fake);
+
+	sk->sk_state_change = take_error;
+	sk->sk_error_report = note_error;
+	spin_lock_bh(&fake->conn.lock);
+	fake->conn.err = ECONNRESET;
+	hps_conn_report(&fake->conn);
+	spin_unlock_bh(&fake->conn.lock);
+	KUNIT_EXPECT_EQ(test, sk->sk_err, 0);
+	KUNIT_EXPECT_EQ(test, errors, 1);
+	fake_end(fake);
+}
+
 /* None of them holds a reference any longer. */
 static void hps_conn_end__stops_timers(struct kunit *test)
 {
@@ -454,6 +484,7 @@ static struct kunit_case conn_life_cases[] = {
 	KUNIT_CASE(hps_conn_why__offered),
 	KUNIT_CASE(hps_conn_why__reported),
 	KUNIT_CASE(hps_conn_end__reports),
+	KUNIT_CASE(hps_conn_report__taken),
 	KUNIT_CASE(hps_conn_end__stops_timers),
 	KUNIT_CASE(hps_conn_end__loses_offers),
 	{}
