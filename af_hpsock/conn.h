@@ -333,14 +333,24 @@ static inline u32 hps_conn_avail(const struct hps_conn *conn)
 /* Where in the stream is the next byte to be read? Likewise a snapshot. */
 static inline u64 hps_conn_read_pos(const struct hps_conn *conn)
 {
-	return READ_ONCE(conn->rx_read) + READ_ONCE(conn->rx_drop);
+	u64 pos = READ_ONCE(conn->rx_read);
+
+	/* Pairs with hps_recv_drop(): nobody takes it for farther on, at an urgent byte. */
+	smp_rmb();
+	return pos + READ_ONCE(conn->rx_drop);
 }
 
 /* Is the next byte to be read the urgent one? Likewise a snapshot. */
 static inline bool hps_urgent_next(const struct hps_conn *conn)
 {
-	return READ_ONCE(conn->rx_urgent) &&
-	       READ_ONCE(conn->rx_urgent_at) == hps_conn_read_pos(conn);
+	u64 pos;
+
+	if (likely(!READ_ONCE(conn->rx_urgent)))
+		return false;
+	pos = hps_conn_read_pos(conn);
+	/* Who sees the byte gone that was superseded sees which one did it. */
+	smp_rmb();
+	return READ_ONCE(conn->rx_urgent_at) == pos;
 }
 
 void hps_conn_get(struct hps_conn *conn);

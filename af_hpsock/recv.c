@@ -99,8 +99,10 @@ void hps_recv_drop(struct hps_conn *conn)
 		buf = list_first_entry(&conn->rxq, struct hps_buf, list);
 		/* A buffer at a time: a peer may have superseded many urgent bytes. */
 		len = min(conn->rx_drop, buf->end - buf->start);
-		WRITE_ONCE(conn->rx_read, conn->rx_read + len);
 		WRITE_ONCE(conn->rx_drop, conn->rx_drop - len);
+		/* Pairs with hps_conn_read_pos(). */
+		smp_wmb();
+		WRITE_ONCE(conn->rx_read, conn->rx_read + len);
 		hps_recv_take(conn, buf, len);
 	}
 }
