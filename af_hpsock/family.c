@@ -18,6 +18,7 @@
 #include "net.h"
 #include "param.h"
 #include "poll.h"
+#include "port.h"
 #include "record.h"
 #include "recv.h"
 #include "send.h"
@@ -33,7 +34,7 @@ static int hps_getname(struct socket *sock, struct sockaddr *uaddr, int peer)
 	int ret = -ENOTCONN;
 
 	lock_sock(sk);
-	addr = hps_sk(sk)->local;
+	hps_port_name(sk, &addr);
 	if (peer) {
 		if (!inet_sk(sk)->inet_dport ||
 		    (peer == 1 &&

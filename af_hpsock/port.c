@@ -386,7 +386,24 @@ void hps_port_rename(struct sock *sk, const struct hps_addr *addr)
 	hps_sock_set_local(sk, addr);
 	/* The name that is left of a connection may have one. */
 	if (!hps_sk(sk)->port)
-		inet_sk(sk)->inet_num = 0;
+		WRITE_ONCE(inet_sk(sk)->inet_num, 0);
+	spin_unlock_bh(&hn->port_lock);
+}
+
+/**
+ * hps_port_name - the address of a socket, whole
+ * @sk: the socket
+ * @addr: where to
+ *
+ * Context: any. The one of an attempt is rdma_cm's to choose, whose handler does not have
+ * the socket's lock.
+ */
+void hps_port_name(const struct sock *sk, struct hps_addr *addr)
+{
+	struct hps_net *hn = hps_net(sock_net(sk));
+
+	spin_lock_bh(&hn->port_lock);
+	*addr = hps_sk(sk)->local;
 	spin_unlock_bh(&hn->port_lock);
 }
 

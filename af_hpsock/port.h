@@ -14,6 +14,7 @@ int hps_port_recheck(struct sock *sk);
 int hps_port_connect(struct sock *sk, const struct hps_addr *peer);
 void hps_port_part(struct sock *sk);
 void hps_port_share(struct sock *sk, struct sock *with);
+void hps_port_name(const struct sock *sk, struct hps_addr *addr);
 void hps_port_rename(struct sock *sk, const struct hps_addr *addr);
 void hps_port_release(struct sock *sk);
 void hps_port_close(struct sock *sk);
