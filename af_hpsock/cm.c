@@ -402,18 +402,24 @@ static void hps_cm_rejected(struct hps_link *link, struct rdma_cm_event *event)
 		[HPS_REJ_NOMEM] = { -ETIMEDOUT, HPS_TRIES_ANY },
 	};
 	const struct hps_reject *rej = event->param.conn.private_data;
+	struct hps_conn *conn = &link->conn;
+	int err = -ECONNREFUSED;
+	bool ours;
 
-	/* The responder gave up before it knew that we were ready. */
+	ours = rej && event->param.conn.private_data_len >= sizeof(*rej) &&
+	       be32_to_cpu(rej->magic) == HPS_MAGIC &&
+	       rej->reason < ARRAY_SIZE(reasons) && reasons[rej->reason].err;
+	if (ours)
+		err = reasons[rej->reason].err;
+	spin_lock_bh(&conn->lock);
 	if (link->established)
-		hps_cm_fail(link, 0);
-	else if (rej && event->param.conn.private_data_len >= sizeof(*rej) &&
-		 be32_to_cpu(rej->magic) == HPS_MAGIC &&
-		 rej->reason < ARRAY_SIZE(reasons) && reasons[rej->reason].err)
-		hps_cm_fail_attempt(link, reasons[rej->reason].err,
-				    reasons[rej->reason].tries);
-	else
-		hps_cm_fail_attempt(link, -ECONNREFUSED,
-				    hps_cm_foreign_tries(link, event->status));
+		/* The responder gave up before it knew that we were ready. */
+		err = 0;
+	else if (!conn->shut)
+		conn->tries = ours ? reasons[rej->reason].tries :
+				     hps_cm_foreign_tries(link, event->status);
+	hps_conn_shut(conn, -err);
+	spin_unlock_bh(&conn->lock);
 }
 
 static void hps_cm_established(struct hps_link *link,
@@ -436,9 +442,9 @@ static void hps_cm_established(struct hps_link *link,
 		hps_cm_fail(link, -EPROTO);
 		return;
 	}
+	spin_lock_bh(&link->conn.lock);
 	hps_cm_take_hello(link, hello);
 	hps_cm_answered(link, &event->param.conn);
-	spin_lock_bh(&link->conn.lock);
 	hps_msg_established(link);
 	spin_unlock_bh(&link->conn.lock);
 }

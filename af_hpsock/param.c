@@ -206,6 +206,21 @@ int hps_tune_set(struct hps_tuning *tuning, enum hps_tune what, int val)
 }
 
 /**
+ * hps_tune_copy - a connection begins with the values of its socket, or listener
+ * @tuning: of the connection
+ * @from: of the socket, whose lock need not be held
+ *
+ * Context: any.
+ */
+void hps_tune_copy(struct hps_tuning *tuning, const struct hps_tuning *from)
+{
+	int what;
+
+	for (what = 0; what < ARRAY_SIZE(from->own); what++)
+		tuning->own[what] = READ_ONCE(from->own[what]);
+}
+
+/**
  * hps_tuned - what a tunable is for a socket
  * @tuning: the socket's
  * @what: which tunable

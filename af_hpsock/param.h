@@ -46,6 +46,7 @@ struct hps_tuning {
 };
 
 void hps_tune_init(struct hps_tuning *tuning);
+void hps_tune_copy(struct hps_tuning *tuning, const struct hps_tuning *from);
 int hps_tune_set(struct hps_tuning *tuning, enum hps_tune what, int val);
 u32 hps_tuned(const struct hps_tuning *tuning, enum hps_tune what);
 

@@ -329,7 +329,7 @@ static const struct hps_transport hps_rdma_ops = {
 /* What it begins with, by the tunables and SO_RCVBUF of its socket. */
 static void hps_rdma_tune(struct hps_link *link, const struct sock *sk)
 {
-	link->tuning = hps_sk(sk)->tuning;
+	hps_tune_copy(&link->tuning, &hps_sk(sk)->tuning);
 	link->tx_offers_max = hps_tuned(&link->tuning, HPS_TUNE_ZCOPY_OUTSTANDING);
 	hps_receives_init(&link->receives, hps_receives_first_size(link));
 	hps_credit_init(&link->credit, hps_tuned(&link->tuning, HPS_TUNE_WINDOW));
@@ -459,7 +459,10 @@ int hps_rdma_setup(struct hps_link *link, struct rdma_cm_id *id)
 	int err;
 
 	link->iwarp = rdma_protocol_iwarp(id->device, id->port_num);
+	/* hps_rdma_info() may look. */
+	spin_lock_bh(&link->conn.lock);
 	link->receives.apart = attrs->max_recv_sge > 1;
+	spin_unlock_bh(&link->conn.lock);
 	link->keys_alone = hps_keys_repeated(id->device);
 	rq_size = link->credit.window_max + HPS_CTRL_SLOTS +
 		  link->tx_offers_max + 1 + HPS_TARGET_RECEIVES + 1;

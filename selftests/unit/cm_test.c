@@ -316,6 +316,33 @@ static void hps_cm_established__good(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->nr_sends, 1);
 }
 
+/* Of what the peer can do counts what both have resources for. */
+static void hps_cm_established__limits(struct kunit *test)
+{
+	struct hps_hello hello = good();
+	struct rdma_cm_event event = { .param.conn.private_data = &hello,
+				       .param.conn.private_data_len = sizeof(hello),
+				       .param.conn.initiator_depth = 1 };
+	struct hps_link *link = opening(test)->link;
+
+	hello.features = cpu_to_be64(HPS_FEATURE_READ | HPS_FEATURE_SWAP);
+	link->swaps = true;
+	hps_cm_established(link, &event);
+	KUNIT_EXPECT_TRUE(test, link->asks);
+	KUNIT_EXPECT_FALSE(test, link->is_asked);
+	KUNIT_EXPECT_FALSE(test, link->peer_reads);
+	KUNIT_EXPECT_EQ(test, link->conn.tx_lend_max, 0);
+
+	link = opening(test)->link;
+	link->swaps = true;
+	event.param.conn.initiator_depth = 0;
+	event.param.conn.responder_resources = 1;
+	hps_cm_established(link, &event);
+	KUNIT_EXPECT_FALSE(test, link->asks);
+	KUNIT_EXPECT_TRUE(test, link->is_asked);
+	KUNIT_EXPECT_TRUE(test, link->peer_reads);
+}
+
 static void hps_cm_established__bad(struct kunit *test)
 {
 	struct hps_hello hello = good();
@@ -377,6 +404,7 @@ static struct kunit_case cm_cases[] = {
 	KUNIT_CASE(hps_cm_rejected__reasons),
 	KUNIT_CASE(hps_cm_rejected__established),
 	KUNIT_CASE(hps_cm_established__good),
+	KUNIT_CASE(hps_cm_established__limits),
 	KUNIT_CASE(hps_cm_established__bad),
 	KUNIT_CASE(hps_cm_answers__of_the_peer),
 	{}
