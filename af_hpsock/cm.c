@@ -673,7 +673,7 @@ static struct hps_link *hps_cm_admit(struct rdma_cm_id *id,
 	conn->state = TCP_SYN_RECV;
 	conn->local = *local;
 	conn->local.port = be16_to_cpu(hello->dst_port);
-	conn->local.v6 = hps_sk(listener)->local.v6;
+	conn->local.v6 = hps_sock_v6(listener);
 	conn->peer = *peer;
 	conn->peer.v6 = conn->local.v6;
 	conn->user_mss = READ_ONCE(hps_sk(listener)->user_mss);

@@ -218,7 +218,7 @@ void hps_conn_set_state(struct hps_conn *conn, int expected, u8 state)
 		hps_port_close(conn->sk);
 	else if (conn->sk)
 		hps_sock_set_state(conn->sk, state);
-	conn->state = state;
+	WRITE_ONCE(conn->state, state);
 }
 
 /**
@@ -282,7 +282,7 @@ u32 hps_conn_mtu(const struct hps_conn *conn)
 	u32 mtu = 0;
 
 	rcu_read_lock();
-	dev = dev_get_by_index_rcu(conn->net, conn->dif);
+	dev = dev_get_by_index_rcu(conn->net, READ_ONCE(conn->dif));
 	if (dev)
 		mtu = READ_ONCE(dev->mtu);
 	rcu_read_unlock();

@@ -137,14 +137,14 @@ void hps_conn_init(struct hps_conn *conn, const struct hps_transport *ops,
  */
 void hps_conn_arm_orphan(struct hps_conn *conn)
 {
-	int secs = hps_orphan_timeout;
+	int secs = READ_ONCE(hps_orphan_timeout);
 
 	lockdep_assert_held(&conn->lock);
 	if (conn->resetting)
 		return;
 	if (conn->state == TCP_FIN_WAIT2) {
-		secs = conn->sk ? hps_sk(conn->sk)->linger2 : 0;
-		secs = secs ? max(secs, 0) : hps_fin_timeout;
+		secs = conn->sk ? READ_ONCE(hps_sk(conn->sk)->linger2) : 0;
+		secs = secs ? max(secs, 0) : READ_ONCE(hps_fin_timeout);
 	}
 	hps_conn_arm(conn, &conn->idle_timer, secs * HZ);
 }
@@ -362,13 +362,13 @@ void hps_conn_established(struct hps_conn *conn)
 		hps_port_rename(sk, &conn->local);
 	hps_conn_set_state(conn, TCPF_SYN_SENT | TCPF_SYN_RECV,
 			   TCP_ESTABLISHED);
-	conn->heard = jiffies;
+	WRITE_ONCE(conn->heard, jiffies);
 	conn->tx_last = jiffies;
 	conn->rx_last = jiffies;
 	hps_conn_disarm(conn, &conn->opening_timer);
 	if (conn->listener) {
 		hps_stat_inc(conn->hn, HPS_STAT_ACCEPT);
-		conn->confirmed = true;
+		WRITE_ONCE(conn->confirmed, true);
 		conn->rx_cpu = raw_smp_processor_id();
 		defer = READ_ONCE(hps_sk(conn->listener)->defer_accept);
 		conn->deferred = defer;
@@ -437,7 +437,7 @@ static void hps_conn_lose(struct hps_conn *conn)
 	/* Pairs with hps_recv_next(): who finds nothing to read sees why. */
 	atomic_sub_return_release(lost, &conn->rx_avail);
 	/* Nor can the peer take anything back. */
-	conn->rx_cancel = 0;
+	WRITE_ONCE(conn->rx_cancel, 0);
 }
 
 /*

@@ -172,7 +172,7 @@ int hps_conn_rx_fin(struct hps_conn *conn)
 	lockdep_assert_held(&conn->lock);
 	if (conn->fin_rcvd)
 		return -EPROTO;
-	conn->fin_rcvd = true;
+	WRITE_ONCE(conn->fin_rcvd, true);
 	conn->finack_owed = true;
 	if (conn->deferred)
 		hps_conn_undefer(conn);
@@ -205,7 +205,7 @@ int hps_conn_rx_finack(struct hps_conn *conn)
 	lockdep_assert_held(&conn->lock);
 	if (!conn->fin_sent || conn->fin_acked)
 		return -EPROTO;
-	conn->fin_acked = true;
+	WRITE_ONCE(conn->fin_acked, true);
 	if (conn->state == TCP_FIN_WAIT1) {
 		hps_conn_set_state(conn, TCPF_FIN_WAIT1, TCP_FIN_WAIT2);
 		if (conn->orphan) {

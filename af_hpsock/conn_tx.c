@@ -253,7 +253,7 @@ void hps_conn_tx_end(struct hps_conn *conn)
  */
 static void hps_conn_confirm(struct hps_conn *conn)
 {
-	conn->confirmed = true;
+	WRITE_ONCE(conn->confirmed, true);
 	hps_conn_wake(conn);
 	if (conn->sk)
 		sk_wake_async(conn->sk, SOCK_WAKE_IO, POLL_OUT);

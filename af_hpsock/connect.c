@@ -188,7 +188,7 @@ static int hps_connect_scope(struct sock *sk, struct hps_addr *peer)
 	if (peer->scope) {
 		if (!sk_dev_equal_l3scope(sk, peer->scope))
 			return -EINVAL;
-		sk->sk_bound_dev_if = peer->scope;
+		WRITE_ONCE(sk->sk_bound_dev_if, peer->scope);
 	}
 	peer->scope = sk->sk_bound_dev_if;
 	return peer->scope ? 0 : -EINVAL;

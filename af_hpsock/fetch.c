@@ -291,7 +291,7 @@ static void hps_fetch_give_back(struct hps_conn *conn)
 	}
 	atomic_sub(bytes, &conn->rx_avail);
 	conn->rx_bytes -= bytes;
-	conn->rx_cancel = 0;
+	WRITE_ONCE(conn->rx_cancel, 0);
 	hps_stat_add(conn->hn, HPS_STAT_RX_CANCELLED, bytes);
 	conn->ops->cancelled(conn, done);
 	/* An urgent byte that was announced is always behind what is taken back. */

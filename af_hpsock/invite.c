@@ -66,7 +66,8 @@ static u32 hps_invite_worth(struct sock *sk, struct hps_conn *conn,
 /* Wait for the bytes, for a reason to wait no longer, or for the time to be over. */
 static void hps_invite_wait(struct sock *sk, struct hps_conn *conn, long *timeo)
 {
-	long time = min_t(long, *timeo, msecs_to_jiffies(hps_zcopy_patience)), left = time;
+	long limit = msecs_to_jiffies(READ_ONCE(hps_zcopy_patience));
+	long time = min_t(long, *timeo, limit), left = time;
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 
 	add_wait_queue(sk_sleep(sk), &wait);

@@ -75,7 +75,7 @@ void hps_lent_went(struct hps_conn *conn, bool well)
 	WRITE_ONCE(conn->lend_proven, well);
 	WRITE_ONCE(conn->lend_trial, false);
 	/* There is a pause already, because of another send that was lent before it. */
-	if (conn->lend_skip)
+	if (READ_ONCE(conn->lend_skip))
 		goto unlock;
 	if (well) {
 		conn->lend_pause -= DIV_ROUND_UP(conn->lend_pause, HPS_LENT_FORGET);

@@ -121,7 +121,7 @@ static void hps_msg_sent(struct ib_cq *cq, struct ib_wc *wc)
 
 	spin_lock_bh(&conn->lock);
 	if (wc->status == IB_WC_SUCCESS) {
-		conn->heard = jiffies;
+		WRITE_ONCE(conn->heard, jiffies);
 		hps_probe_moved(conn);
 	} else {
 		hps_msg_error(link, wc);
@@ -654,7 +654,7 @@ static void hps_msg_lend(struct hps_link *link)
 	link->tx_mr_pages = min_t(u32, attrs->max_fast_reg_page_list_len,
 				  HPS_SOURCE_MAX / PAGE_SIZE + 1);
 	if (link->peer_reads)
-		link->conn.tx_lend_max = hps_link_key_max(link);
+		WRITE_ONCE(link->conn.tx_lend_max, hps_link_key_max(link));
 }
 
 /**
@@ -673,7 +673,7 @@ void hps_msg_established(struct hps_link *link)
 		return;
 	hps_post_resize(link);
 	hps_msg_lend(link);
-	conn->dif = link->id->route.addr.dev_addr.bound_dev_if;
+	WRITE_ONCE(conn->dif, link->id->route.addr.dev_addr.bound_dev_if);
 	link->established = true;
 	hps_conn_established(conn);
 	/* The responder takes any message as the last step of the handshake. */

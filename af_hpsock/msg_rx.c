@@ -233,7 +233,7 @@ static bool hps_msg_rx_srccancel(struct hps_link *link, struct hps_buf *buf)
 		hps_msg_violation(link, HPS_STAT_VIOLATION_SOURCE);
 		return false;
 	}
-	conn->rx_cancel = be32_to_cpu(cancel->count);
+	WRITE_ONCE(conn->rx_cancel, be32_to_cpu(cancel->count));
 	hps_fetch_back(conn);
 	return false;
 }
@@ -467,7 +467,7 @@ static void hps_msg_rx(struct hps_link *link, struct hps_buf *buf, u32 len)
 	if (!hps_msg_check(link, buf, len))
 		return;
 	buf->end = hps_receive_start(buf) + len - sizeof(*hdr);
-	link->conn.heard = jiffies;
+	WRITE_ONCE(link->conn.heard, jiffies);
 	if (!hps_msg_types[hdr->type].rx(link, buf))
 		hps_receives_again(link, buf);
 	hps_msg_pad(link);

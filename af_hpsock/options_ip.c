@@ -214,7 +214,7 @@ const struct hps_opt_ops hps_ip_port_range = {
 static int hps_ip_set_v6only(struct sock *sk, const struct hps_opt *opt,
 			     int val)
 {
-	if (inet_sk(sk)->inet_num)
+	if (READ_ONCE(inet_sk(sk)->inet_num))
 		return -EINVAL;
 	sk->sk_ipv6only = !!val;
 	return 0;
@@ -236,8 +236,8 @@ static int hps_ip_begin_v6(struct sock *sk)
 {
 	static const struct hps_addr any = { .ip = IN6ADDR_ANY_INIT, .v6 = true };
 
-	if (sk->sk_state != TCP_CLOSE || inet_sk(sk)->inet_num || hps_sk(sk)->peer.port ||
-	    !hps_addr_any(&hps_sk(sk)->local.ip))
+	if (sk->sk_state != TCP_CLOSE || READ_ONCE(inet_sk(sk)->inet_num) ||
+	    hps_sk(sk)->peer.port || !hps_addr_any(&hps_sk(sk)->local.ip))
 		return -EINVAL;
 	hps_port_rename(sk, &any);
 	return 0;

@@ -67,12 +67,12 @@ static int hps_tcp_get_maxseg(struct sock *sk, const struct hps_opt *opt,
 			      void *buf)
 {
 	struct hps_conn *conn = hps_sk_conn(sk);
+	u32 mss = conn ? READ_ONCE(conn->tx_msg_max) : 0;
 	u16 user_mss = hps_sk(sk)->user_mss;
 
 	if (user_mss && ((1 << sk->sk_state) & (TCPF_CLOSE | TCPF_LISTEN)))
 		return hps_opt_int(buf, user_mss);
-	return hps_opt_int(buf, conn && conn->tx_msg_max ?
-				conn->tx_msg_max : TCP_MSS_DEFAULT);
+	return hps_opt_int(buf, mss ?: TCP_MSS_DEFAULT);
 }
 
 const struct hps_opt_ops hps_tcp_maxseg = {
@@ -189,14 +189,14 @@ const struct hps_opt_ops hps_tcp_syncnt = {
 static int hps_tcp_set_linger2(struct sock *sk, const struct hps_opt *opt,
 			       int val)
 {
-	hps_sk(sk)->linger2 = clamp(val, -1, TCP_FIN_TIMEOUT_MAX / HZ);
+	WRITE_ONCE(hps_sk(sk)->linger2, clamp(val, -1, TCP_FIN_TIMEOUT_MAX / HZ));
 	return 0;
 }
 
 static int hps_tcp_get_linger2(struct sock *sk, const struct hps_opt *opt,
 			       void *buf)
 {
-	return hps_opt_int(buf, hps_sk(sk)->linger2 ?: hps_fin_timeout);
+	return hps_opt_int(buf, hps_sk(sk)->linger2 ?: READ_ONCE(hps_fin_timeout));
 }
 
 const struct hps_opt_ops hps_tcp_linger2 = {

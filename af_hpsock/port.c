@@ -75,22 +75,28 @@ static bool hps_port_clash(const struct sock *sk, const struct in6_addr *ip,
 			   const struct sock *other, bool may_reuse)
 {
 	const struct in6_addr *other_ip = &other->sk_v6_rcv_saddr;
-	bool v6only = ipv6_only_sock(sk), other_v6only = ipv6_only_sock(other);
+	bool v6only = ipv6_only_sock(sk), other_v6only;
+	bool reuse, reuseport;
+	int dif;
 
 	if (sk == other)
 		return false;
+	/* A snapshot: these may just change, under the lock of that socket. */
+	other_v6only = data_race(!!ipv6_only_sock(other));
+	/* likewise */
+	reuse = may_reuse && sk->sk_reuse && data_race(!!other->sk_reuse);
+	/* likewise */
+	reuseport = may_reuse && sk->sk_reuseport && data_race(!!other->sk_reuseport);
+	dif = READ_ONCE(other->sk_bound_dev_if);
 	/* Of two VRFs, each has what comes in there, unless net.ipv4.tcp_l3mdev_accept is set. */
 	if (inet_sk_bound_l3mdev(sk) != inet_sk_bound_l3mdev(other))
 		return false;
-	if (sk->sk_bound_dev_if && other->sk_bound_dev_if &&
-	    sk->sk_bound_dev_if != other->sk_bound_dev_if)
+	if (sk->sk_bound_dev_if && dif && sk->sk_bound_dev_if != dif)
 		return false;
-	if (may_reuse && sk->sk_reuse && other->sk_reuse &&
-	    other->sk_state != TCP_LISTEN)
+	if (reuse && other->sk_state != TCP_LISTEN)
 		return false;
 	/* SO_REUSEPORT, of one user */
-	if (may_reuse && sk->sk_reuseport && other->sk_reuseport &&
-	    uid_eq(sk->sk_uid, other->sk_uid))
+	if (reuseport && uid_eq(sk->sk_uid, other->sk_uid))
 		return false;
 	return hps_addr_covers(ip, v6only, other_ip, other_v6only) ||
 	       hps_addr_covers(other_ip, other_v6only, ip, v6only);
@@ -193,7 +199,8 @@ static bool hps_port_connected(struct hps_net *hn, const struct sock *sk,
 		    osk->sk_state != TCP_CLOSE &&
 		    !(inet_sk(sk)->inet_num && hps_port_left(osk)) &&
 		    inet_sk(osk)->inet_num == local->port &&
-		    inet_sk_bound_dev_eq(net, osk->sk_bound_dev_if, dif, sdif) &&
+		    inet_sk_bound_dev_eq(net, READ_ONCE(osk->sk_bound_dev_if),
+					 dif, sdif) &&
 		    other->peer.port == peer->port &&
 		    ipv6_addr_equal(&other->peer.ip, &peer->ip) &&
 		    (hps_addr_any(&local->ip) ||
@@ -424,7 +431,7 @@ void hps_port_release(struct sock *sk)
 	if (port) {
 		hsk->port = NULL;
 		/* Its name stays, as with inet_put_port(). */
-		inet_sk(sk)->inet_num = 0;
+		WRITE_ONCE(inet_sk(sk)->inet_num, 0);
 		hlist_del_init(&hsk->sock_node);
 		hlist_del_init(&hsk->port_node);
 		if (hlist_empty(&port->socks)) {
@@ -492,14 +499,15 @@ static int hps_port_score(const struct sock *sk, const struct in6_addr *ip,
 			  u16 port, int type, int dif, int sdif)
 {
 	const struct in6_addr *bound = &sk->sk_v6_rcv_saddr;
+	int bound_dif = READ_ONCE(sk->sk_bound_dev_if);
 
 	if (inet_sk(sk)->inet_num != port || sk->sk_type != type)
 		return 0;
-	if (!inet_sk_bound_dev_eq(sock_net(sk), sk->sk_bound_dev_if, dif, sdif))
+	if (!inet_sk_bound_dev_eq(sock_net(sk), bound_dif, dif, sdif))
 		return 0;
 	if (!hps_addr_covers(bound, ipv6_only_sock(sk), ip, false))
 		return 0;
-	return 1 + (sk->sk_bound_dev_if ? 1 : 0) +
+	return 1 + (bound_dif ? 1 : 0) +
 	       (hps_addr_any(bound) ? 0 : 4) +
 	       (ipv6_addr_v4mapped(bound) ? 2 : 0);
 }

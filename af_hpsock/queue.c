@@ -49,7 +49,7 @@ int hps_queue_reserve(struct sock *listener, struct hps_conn *conn)
 		sk_acceptq_added(listener);
 		sock_hold(listener);
 		conn->listener = listener;
-		conn->heard = jiffies;
+		WRITE_ONCE(conn->heard, jiffies);
 		list_add_tail(&conn->accept_node, &queue->pending);
 	}
 	spin_unlock_bh(&queue->lock);
@@ -112,7 +112,7 @@ static struct hps_conn *hps_queue_stale(struct hps_accept_queue *queue)
 	list_for_each_entry(conn, &queue->pending, accept_node) {
 		if (READ_ONCE(conn->state) != TCP_SYN_RECV)
 			continue;
-		if (time_after_eq(jiffies, conn->heard + HPS_QUEUE_PATIENCE)) {
+		if (time_after_eq(jiffies, READ_ONCE(conn->heard) + HPS_QUEUE_PATIENCE)) {
 			hps_conn_get(conn);
 			stale = conn;
 		}

@@ -69,13 +69,14 @@ static void hps_read_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	spin_lock_bh(&link->conn.lock);
 	if (wc->status == IB_WC_SUCCESS) {
-		link->conn.heard = jiffies;
+		WRITE_ONCE(link->conn.heard, jiffies);
 		hps_probe_moved(&link->conn);
 	} else {
 		read->failed = true;
 		hps_msg_error(link, wc);
 	}
-	if (!--link->reading && !link->conn.shut)
+	WRITE_ONCE(link->reading, link->reading - 1);
+	if (!link->reading && !link->conn.shut)
 		hps_read_none(link);
 	/* The reader may be gone with all of it afterwards. */
 	if (++reads->done == reads->want)
@@ -155,7 +156,7 @@ static int hps_read_post(struct hps_reads *reads)
 	spin_lock_bh(&link->conn.lock);
 	err = link->conn.shut ? -ECONNRESET : ib_post_send(id->qp, wr, NULL);
 	if (!err)
-		link->reading++;
+		WRITE_ONCE(link->reading, link->reading + 1);
 	spin_unlock_bh(&link->conn.lock);
 	if (err) {
 		hps_read_unmap(reads, read);

@@ -560,7 +560,7 @@ static void hps_receives_resize(struct hps_link *link, u32 size)
 		list_del_init(&buf->list);
 		hps_receives_free(link, buf);
 	}
-	receives->size = size;
+	WRITE_ONCE(receives->size, size);
 	receives->from = receives->posted;
 	receives->count = 0;
 	list_for_each_entry(rx, &receives->all, all)

@@ -341,7 +341,7 @@ static bool hps_record_cut_off(struct sock *sk,
 	    READ_ONCE(call->conn->rx_lost))
 		return true;
 	/* Whoever took the error can see that it was reported (hps_conn_report()). */
-	return (!n || n == -call->conn->err) && hps_record_ended(call->conn);
+	return (!n || n == -READ_ONCE(call->conn->err)) && hps_record_ended(call->conn);
 }
 
 /*

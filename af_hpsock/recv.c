@@ -734,7 +734,7 @@ int hps_recv_errqueue(struct sock *sk, struct msghdr *msg, size_t len)
 		goto out;
 	sock_recv_timestamp(msg, sk, skb);
 	hdr.ee = SKB_EXT_ERR(skb)->ee;
-	if (hps_sk(sk)->local.v6)
+	if (hps_sock_v6(sk))
 		put_cmsg(msg, SOL_IPV6, IPV6_RECVERR, sizeof(hdr), &hdr);
 	else
 		put_cmsg(msg, SOL_IP, IP_RECVERR,

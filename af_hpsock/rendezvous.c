@@ -345,7 +345,7 @@ static int hps_rendezvous_post(struct hps_link *link)
 		return err;
 	}
 	/* See hps_post_probe(). */
-	link->reading++;
+	WRITE_ONCE(link->reading, link->reading + 1);
 	return 0;
 }
 
@@ -404,7 +404,7 @@ bool hps_rendezvous_answered(struct hps_link *link, struct hps_sinkavail *sink)
 	const struct hps_shown *answer = (void *)rv->answer->buf.data;
 
 	lockdep_assert_held(&link->conn.lock);
-	link->reading--;
+	WRITE_ONCE(link->reading, link->reading - 1);
 	rv->slot = HPS_SQ_SIZE;
 	if (link->conn.shut)
 		return false;

@@ -580,7 +580,8 @@ static int hps_send_wait(struct sock *sk, struct hps_conn *conn, bool full,
 
 static bool hps_send_may(const struct sock *sk)
 {
-	return (1 << READ_ONCE(sk->sk_state)) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT);
+	/* Pairs with hps_sock_set_state(): why it may not was there before. */
+	return (1 << smp_load_acquire(&sk->sk_state)) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT);
 }
 
 /* A connection may have come to its end meanwhile, and a new one be made. */
@@ -660,6 +661,12 @@ static bool hps_send_full(const struct sock *sk, const struct hps_conn *conn,
 	       READ_ONCE(conn->tx_unsent) >= hps_sk_notsent_lowat(sk);
 }
 
+/* May nothing be sent any more? Completions write both, under hps_conn.lock. */
+static bool hps_send_over(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_err) || (READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN);
+}
+
 /* Control messages: what TCP takes, but for what setsockopt() refuses here. */
 static int hps_send_control(struct sock *sk, struct msghdr *msg)
 {
@@ -708,7 +715,7 @@ static int hps_send_locked(struct sock *sk, struct hps_send_call *call)
 		goto out;
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 	err = -EPIPE;
-	if (sk->sk_err || (sk->sk_shutdown & SEND_SHUTDOWN))
+	if (hps_send_over(sk))
 		goto out;
 	err = -EMSGSIZE;
 	if (call->record && !call->whole && !wait)
@@ -725,7 +732,7 @@ static int hps_send_locked(struct sock *sk, struct hps_send_call *call)
 			if (err)
 				goto out;
 			err = -EPIPE;
-			if (sk->sk_err || (sk->sk_shutdown & SEND_SHUTDOWN))
+			if (hps_send_over(sk))
 				goto out;
 			continue;
 		}
@@ -760,7 +767,7 @@ static int hps_send_locked(struct sock *sk, struct hps_send_call *call)
 		if (err)
 			goto out;
 		err = -EPIPE;
-		if (sk->sk_err || (sk->sk_shutdown & SEND_SHUTDOWN))
+		if (hps_send_over(sk))
 			goto out;
 	}
 	return call->sent;

@@ -128,7 +128,7 @@ void hps_sock_set_local(struct sock *sk, const struct hps_addr *addr)
 	struct hps_sock *hsk = hps_sk(sk);
 
 	hsk->local = *addr;
-	inet->inet_num = addr->port;
+	WRITE_ONCE(inet->inet_num, addr->port);
 	inet->inet_sport = htons(addr->port);
 	inet->inet_saddr = addr->ip.s6_addr32[3];
 	inet->inet_rcv_saddr = inet->inet_saddr;

@@ -153,6 +153,13 @@ static inline struct hps_sock *hps_sk(const struct sock *sk)
 	return (struct hps_sock *)sk;
 }
 
+/* Was it opened for IPv6, or is as one that was? */
+static inline bool hps_sock_v6(const struct sock *sk)
+{
+	/* A snapshot: it may just change, and be as before or after. */
+	return data_race(hps_sk(sk)->local.v6);
+}
+
 static inline void hps_sock_set_state(struct sock *sk, int state)
 {
 	/* Who sees the state, as poll() without a lock, sees what led to it. */

@@ -478,7 +478,7 @@ static int hps_opt_unknown(const struct sock *sk, int level)
 	bool known = level == SOL_TCP || level == SOL_IP || level == SOL_IPV6 ||
 		     level == SOL_HPSOCK;
 
-	return known || hps_sk(sk)->local.v6 ? -ENOPROTOOPT : -EOPNOTSUPP;
+	return known || hps_sock_v6(sk) ? -ENOPROTOOPT : -EOPNOTSUPP;
 }
 
 /**

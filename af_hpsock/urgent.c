@@ -113,7 +113,7 @@ void hps_urgent_expect(struct hps_conn *conn, u64 at)
 		WRITE_ONCE(conn->rx_drop, conn->rx_drop + 1);
 		atomic_dec(&conn->rx_avail);
 	}
-	conn->rx_urgent_at = at;
+	WRITE_ONCE(conn->rx_urgent_at, at);
 	WRITE_ONCE(conn->rx_urgent, HPS_URGENT_AHEAD);
 }
 
@@ -244,7 +244,7 @@ int hps_urgent_recv(struct sock *sk, struct msghdr *msg, size_t len, int flags)
 	if (closed && !done)
 		return -ENOTCONN;
 	if (state == HPS_URGENT_AHEAD)
-		return closed || (sk->sk_shutdown & RCV_SHUTDOWN) ? 0 : -EAGAIN;
+		return closed || (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN) ? 0 : -EAGAIN;
 	msg->msg_flags |= MSG_OOB;
 	if (!len) {
 		msg->msg_flags |= MSG_TRUNC;

@@ -113,7 +113,8 @@ static bool hps_wait_patiently(struct hps_conn *conn, long *timeo)
 {
 	for (;;) {
 		u32 waited = READ_ONCE(conn->tx_waited);
-		long time = min_t(long, *timeo, msecs_to_jiffies(hps_zcopy_patience)), left;
+		long limit = msecs_to_jiffies(READ_ONCE(hps_zcopy_patience));
+		long time = min_t(long, *timeo, limit), left;
 		unsigned long start = jiffies;
 
 		if (!waited) {
@@ -141,7 +142,7 @@ static void hps_wait_cancel(struct hps_conn *conn)
 {
 	spin_lock_bh(&conn->lock);
 	if (!conn->shut) {
-		conn->tx_hold = true;
+		WRITE_ONCE(conn->tx_hold, true);
 		conn->ops->cancel(conn);
 	}
 	spin_unlock_bh(&conn->lock);
