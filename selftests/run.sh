@@ -89,11 +89,24 @@ bounded()
 	return $status
 }
 
-# show LOG WHY: of a failed program, what it said and what it was at.
+# counters: those of the module, NAME VALUE a line.
+counters() { cat /proc/net/hpsock_stat 2>/dev/null; }
+
+# counted BEFORE: by how much each counter has moved since, which tells a peer that was
+# given up from one that was reset, say.
+counted()
+{
+	awk 'NR == FNR { before[$1] = $2; next }
+	     $2 != before[$1] { printf "%s %+d\n", $1, $2 - before[$1] }' \
+	    <(echo "$1") <(counters) | paste -sd' '
+}
+
+# show LOG WHY COUNTERS: of a failed program, what it said and what it was at.
 show()
 {
 	[ ! -s "$1.hang" ] || sed 's/^/    | /' "$1.hang"
 	grep -vE '^(ok .*|#  RUN .*|#            OK .*)$' "$1" | sed 's/^/    /'
+	[ -z "$3" ] || echo "    counters: $3"
 	[ -z "$2" ] || tail -n 5 "$1" | sed 's/^/    ... /'
 }
 
@@ -131,7 +144,7 @@ restore()
 run()
 {
 	local args=("${filter[@]}") name=${1%%:*}
-	local log status counts ok bad skip why mark=ok begin=$SECONDS tuned left
+	local log status counts ok bad skip why mark=ok begin=$SECONDS tuned left count
 	if [[ $name = *.sh ]]; then
 		[ "$family" != tcp ] || return
 		args=()
@@ -147,9 +160,11 @@ run()
 	# Lets one see on the console which program the kernel complained of.
 	[ ! -w /dev/kmsg ] || echo "<5>hps: $1" >/dev/kmsg
 	tuned=$(tunables)
+	count=$(counters)
 	bounded $(($2 * slow)) "$log" env HPS_OVER="$family" "${@:3}" "$(path_of "$name")" "${args[@]}"
 	status=$?
 	left=$(restore "$tuned" | paste -sd' ')
+	count=$(counted "$count")
 	# Not every program has test cases over TCP.
 	if [ "$family" = tcp ] && grep -qx '1\.\.0' "$log"; then
 		return
@@ -166,7 +181,7 @@ run()
 	if [ -n "$verbose" ]; then
 		sed 's/^/    /' "$log"
 	elif [ "$bad" -ne 0 ]; then
-		show "$log" "$why"
+		show "$log" "$why" "$count"
 	else
 		# A skipped test says why it was, and one that may fail why it does.
 		grep -E '^ok .*# (SKIP|XFAIL)' "$log" | sed 's/^/    /'

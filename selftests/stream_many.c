@@ -77,10 +77,15 @@ TEST_F_TIMEOUT(many, idle, 600 * hps_slow())
 	}
 	for (i = 0; i < conns; i++) {
 		char byte[2];
+		int len;
 
-		ASSERT_EQ(1, recv(c[i], byte, 2, 0));
+		len = recv(c[i], byte, 2, 0);
+		ASSERT_OK(len);
+		EXPECT_EQ(1, len);
 		EXPECT_EQ('s', byte[0]);
-		ASSERT_EQ(1, recv(s[i], byte, 2, 0));
+		len = recv(s[i], byte, 2, 0);
+		ASSERT_OK(len);
+		EXPECT_EQ(1, len);
 		EXPECT_EQ('c', byte[0]);
 		ASSERT_OK(close(c[i]));
 		ASSERT_OK(close(s[i]));
