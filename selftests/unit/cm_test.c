@@ -323,9 +323,11 @@ static void hps_cm_established__limits(struct kunit *test)
 	struct rdma_cm_event event = { .param.conn.private_data = &hello,
 				       .param.conn.private_data_len = sizeof(hello),
 				       .param.conn.initiator_depth = 1 };
-	struct hps_link *link = opening(test)->link;
+	struct fake_link *fake = opening(test);
+	struct hps_link *link = fake->link;
 
 	hello.features = cpu_to_be64(HPS_FEATURE_READ | HPS_FEATURE_SWAP);
+	fake->ibdev.attrs.max_fast_reg_page_list_len = 9;
 	link->swaps = true;
 	hps_cm_established(link, &event);
 	KUNIT_EXPECT_TRUE(test, link->asks);
@@ -333,7 +335,9 @@ static void hps_cm_established__limits(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, link->peer_reads);
 	KUNIT_EXPECT_EQ(test, link->conn.tx_lend_max, 0);
 
-	link = opening(test)->link;
+	fake = opening(test);
+	link = fake->link;
+	fake->ibdev.attrs.max_fast_reg_page_list_len = 9;
 	link->swaps = true;
 	event.param.conn.initiator_depth = 0;
 	event.param.conn.responder_resources = 1;
@@ -341,6 +345,7 @@ static void hps_cm_established__limits(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, link->asks);
 	KUNIT_EXPECT_TRUE(test, link->is_asked);
 	KUNIT_EXPECT_TRUE(test, link->peer_reads);
+	KUNIT_EXPECT_GT(test, link->conn.tx_lend_max, 0);
 }
 
 static void hps_cm_established__bad(struct kunit *test)
