@@ -348,7 +348,7 @@ static inline bool hps_urgent_next(const struct hps_conn *conn)
 	if (likely(!READ_ONCE(conn->rx_urgent)))
 		return false;
 	pos = hps_conn_read_pos(conn);
-	/* Who sees the byte gone that was superseded sees which one did it. */
+	/* Pairs with hps_urgent_expect(): who sees a byte passed over sees because of which. */
 	smp_rmb();
 	return READ_ONCE(conn->rx_urgent_at) == pos;
 }

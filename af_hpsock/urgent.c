@@ -103,17 +103,22 @@ static void hps_urgent_signal(struct sock *sk)
  */
 void hps_urgent_expect(struct hps_conn *conn, u64 at)
 {
+	bool drop;
+
 	lockdep_assert_held(&conn->lock);
 	if (conn->rx_urgent && at <= conn->rx_urgent_at)
 		return;
 	if (conn->sk)
 		hps_urgent_signal(conn->sk);
-	if (hps_urgent_next(conn) && atomic_read(&conn->rx_avail) &&
-	    !hps_urgent_inline(conn)) {
+	drop = hps_urgent_next(conn) && atomic_read(&conn->rx_avail) &&
+	       !hps_urgent_inline(conn);
+	WRITE_ONCE(conn->rx_urgent_at, at);
+	/* Pairs with hps_urgent_next(). */
+	smp_wmb();
+	if (drop) {
 		WRITE_ONCE(conn->rx_drop, conn->rx_drop + 1);
 		atomic_dec(&conn->rx_avail);
 	}
-	WRITE_ONCE(conn->rx_urgent_at, at);
 	WRITE_ONCE(conn->rx_urgent, HPS_URGENT_AHEAD);
 }
 
