@@ -575,6 +575,16 @@ int hps_wait(int fd, int events)
 	return hps_poll(fd, events, hps_deadline());
 }
 
+/* Wait until one of two has one of these events, at least. */
+bool hps_wait_either(const int fd[2], int events)
+{
+	struct pollfd p[2] = {
+		{ .fd = fd[0], .events = events }, { .fd = fd[1], .events = events }
+	};
+
+	return poll(p, 2, hps_deadline()) > 0;
+}
+
 /* Wait until all of these events are there; what is there then. */
 int hps_wait_exactly(int fd, int want)
 {

@@ -133,6 +133,7 @@ void hps_buffers(int fd, int bytes);
 int64_t hps_now(void);
 int hps_poll(int fd, int events, int ms);
 int hps_wait(int fd, int events);
+bool hps_wait_either(const int fd[2], int events);
 bool hps_settle(void);
 bool hps_quiet(int fd, int events);
 bool hps_until_stat(const char *name, long count);

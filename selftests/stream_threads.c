@@ -617,7 +617,7 @@ TEST_F(threads, exclusive)
 		ASSERT_OK(ep[i]);
 	}
 	ASSERT_EQ(1, send(self->c, "x", 1, 0));
-	EXPECT_TRUE(hps_wait(self->s, POLLIN));
+	EXPECT_TRUE(hps_wait_either(ep, POLLIN));
 	for (i = 0; i < 2; i++) {
 		struct epoll_event event;
 
