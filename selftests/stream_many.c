@@ -38,6 +38,16 @@ static bool until_own_memory(long bytes)
 	return true;
 }
 
+static void expect_byte(struct __test_metadata *_metadata, int fd, char expected)
+{
+	char byte[2];
+	int len = recv(fd, byte, 2, 0);
+
+	ASSERT_OK(len);
+	EXPECT_EQ(1, len);
+	EXPECT_EQ(expected, byte[0]);
+}
+
 TEST_F_TIMEOUT(many, idle, 600 * hps_slow())
 {
 	/* A slow kernel does less. */
@@ -76,17 +86,8 @@ TEST_F_TIMEOUT(many, idle, 600 * hps_slow())
 		ASSERT_EQ(1, send(s[i], "s", 1, 0));
 	}
 	for (i = 0; i < conns; i++) {
-		char byte[2];
-		int len;
-
-		len = recv(c[i], byte, 2, 0);
-		ASSERT_OK(len);
-		EXPECT_EQ(1, len);
-		EXPECT_EQ('s', byte[0]);
-		len = recv(s[i], byte, 2, 0);
-		ASSERT_OK(len);
-		EXPECT_EQ(1, len);
-		EXPECT_EQ('c', byte[0]);
+		expect_byte(_metadata, c[i], 's');
+		expect_byte(_metadata, s[i], 'c');
 		ASSERT_OK(close(c[i]));
 		ASSERT_OK(close(s[i]));
 	}
