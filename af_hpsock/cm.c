@@ -174,12 +174,18 @@ static void hps_cm_answered(struct hps_link *link,
 }
 
 /* As hps_cm_fail(); @tries as hps_conn.tries. */
-static void hps_cm_fail_attempt(struct hps_link *link, int err, u8 tries)
+static void hps_cm_fail_attempt_locked(struct hps_link *link, int err, u8 tries)
 {
-	spin_lock_bh(&link->conn.lock);
+	lockdep_assert_held(&link->conn.lock);
 	if (!link->conn.shut)
 		link->conn.tries = tries;
 	hps_conn_shut(&link->conn, -err);
+}
+
+static void hps_cm_fail_attempt(struct hps_link *link, int err, u8 tries)
+{
+	spin_lock_bh(&link->conn.lock);
+	hps_cm_fail_attempt_locked(link, err, tries);
 	spin_unlock_bh(&link->conn.lock);
 }
 
@@ -402,7 +408,6 @@ static void hps_cm_rejected(struct hps_link *link, struct rdma_cm_event *event)
 		[HPS_REJ_NOMEM] = { -ETIMEDOUT, HPS_TRIES_ANY },
 	};
 	const struct hps_reject *rej = event->param.conn.private_data;
-	struct hps_conn *conn = &link->conn;
 	int err = -ECONNREFUSED;
 	bool ours;
 
@@ -411,15 +416,14 @@ static void hps_cm_rejected(struct hps_link *link, struct rdma_cm_event *event)
 	       rej->reason < ARRAY_SIZE(reasons) && reasons[rej->reason].err;
 	if (ours)
 		err = reasons[rej->reason].err;
-	spin_lock_bh(&conn->lock);
+	spin_lock_bh(&link->conn.lock);
 	if (link->established)
 		/* The responder gave up before it knew that we were ready. */
-		err = 0;
-	else if (!conn->shut)
-		conn->tries = ours ? reasons[rej->reason].tries :
-				     hps_cm_foreign_tries(link, event->status);
-	hps_conn_shut(conn, -err);
-	spin_unlock_bh(&conn->lock);
+		hps_conn_shut(&link->conn, 0);
+	else
+		hps_cm_fail_attempt_locked(link, err, ours ? reasons[rej->reason].tries :
+					   hps_cm_foreign_tries(link, event->status));
+	spin_unlock_bh(&link->conn.lock);
 }
 
 static void hps_cm_established(struct hps_link *link,
