@@ -133,8 +133,12 @@ __poll_t hps_poll(struct file *file, struct socket *sock, poll_table *wait)
 	/* Pairs with hps_conn_report(). */
 	smp_rmb();
 	conn = rcu_dereference(hps_sk(sk)->conn);
-	if (unlikely(conn && !(mask & EPOLLHUP) && READ_ONCE(conn->reported))) {
-		/* The end was told meanwhile, and no part of it is seen alone. */
+	if (unlikely(conn && READ_ONCE(conn->reported) &&
+		     (!(mask & EPOLLHUP) || READ_ONCE(sk->sk_state) != TCP_CLOSE))) {
+		/*
+		 * The end was told meanwhile, and no part of it is seen alone. Nor is it seen
+		 * before the state is: who asks for it next may connect again.
+		 */
 		spin_lock_bh(&conn->lock);
 		spin_unlock_bh(&conn->lock);
 		mask = hps_poll_look(sk);

@@ -34,23 +34,37 @@ FIXTURE_TEARDOWN(end)
 	hps_run("rmmod hpsock_delay 2>/dev/null");
 }
 
-/*
- * There is room because what was in the way will never be sent. The processor that says so
- * is held up behind that, so the poller looks before it has said why.
- */
-TEST_F(end, room)
+/* The processor that tells the end is held up in a function: what does a poller see? */
+static void seen_at_once(struct __test_metadata *_metadata, int c, int s, const char *held_up)
 {
 	int64_t end = hps_now() + hps_deadline();
 	int now[2], got;
 
-	ASSERT_EQ(0, hps_run("insmod $HPSOCK_DELAY_KO symbol=hps_conn_report us=50000"));
-	ASSERT_OK(hps_reset(self->s));
+	ASSERT_EQ(0, hps_run("insmod $HPSOCK_DELAY_KO symbol=%s us=50000", held_up));
+	ASSERT_OK(hps_reset(s));
 	do
-		got = hps_poll(self->c, POLLOUT, 0);
+		got = hps_poll(c, POLLOUT, 0);
 	while (!got && hps_now() < end);
+	/* And then the connection is over. */
+	EXPECT_EQ(0, hps_peer(c).len);
 	EXPECT_EQ(END, got);
 	hps_delayed(now);
 	EXPECT_LT(0, now[0]);
+}
+
+/*
+ * There is room because what was in the way will never be sent, and it has not said why
+ * yet.
+ */
+TEST_F(end, room)
+{
+	seen_at_once(_metadata, self->c, self->s, "hps_conn_report");
+}
+
+/* It has said why, but the socket has not come to its last state. */
+TEST_F(end, over)
+{
+	seen_at_once(_metadata, self->c, self->s, "hps_port_close");
 }
 
 static long look(struct hps_call *call)
