@@ -30,14 +30,18 @@ bool hps_orphan_count(struct hps_conn *conn)
 {
 	enum hps_orphan kind = hps_orphan_kind(conn);
 	atomic_t *orphans = conn->hn->orphans;
+	bool few = true;
 
 	lockdep_assert_held(&conn->lock);
 	if (kind == conn->counted)
 		return true;
+	if (kind)
+		few = atomic_inc_return(&orphans[kind]) <= READ_ONCE(hps_orphan_max);
+	/* After that: see hps_orphan_read(). */
 	if (conn->counted)
 		atomic_dec(&orphans[conn->counted]);
 	conn->counted = kind;
-	return !kind || atomic_inc_return(&orphans[kind]) <= READ_ONCE(hps_orphan_max);
+	return few;
 }
 
 /**
@@ -49,6 +53,9 @@ bool hps_orphan_count(struct hps_conn *conn)
  */
 int hps_orphan_read(const struct hps_net *hn)
 {
-	return atomic_read(&hn->orphans[HPS_ORPHAN_SENDING]) +
-	       atomic_read(&hn->orphans[HPS_ORPHAN_WAITING]);
+	int sending = atomic_read(&hn->orphans[HPS_ORPHAN_SENDING]);
+
+	/* One that comes to wait meanwhile is counted twice, not left out. */
+	smp_rmb();
+	return sending + atomic_read(&hn->orphans[HPS_ORPHAN_WAITING]);
 }
