@@ -781,6 +781,19 @@ bool hps_until_acceptable(int listener, int connections)
 	return true;
 }
 
+/* Wait until the connection is over. */
+bool hps_until_over(int fd)
+{
+	int64_t end = hps_now() + hps_deadline();
+
+	while (hps_peer(fd).len) {
+		if (hps_now() > end)
+			return false;
+		usleep(1000);
+	}
+	return true;
+}
+
 /* Wait until no more than @bytes are left to send; is it just those? */
 bool hps_until_outq(int fd, int bytes)
 {
@@ -1181,7 +1194,13 @@ bool hps_completed(const struct hps *t, int fd, uint32_t from, uint32_t last)
 		/* No event has to be asked for. */
 		if (!(hps_poll(fd, 0, 100) & POLLERR))
 			continue;
-		if (hps_completion(t, fd, &ee) || ee.ee_info != from || ee.ee_data < from)
+		/* A connection that ends has its error before them. */
+		if (hps_completion(t, fd, &ee)) {
+			if (errno != EAGAIN)
+				return false;
+			continue;
+		}
+		if (ee.ee_info != from || ee.ee_data < from)
 			return false;
 		from = ee.ee_data + 1;
 	}

@@ -142,6 +142,7 @@ bool hps_until_send_memory(long bytes);
 bool hps_until_no_wmem(int fd);
 bool hps_until_inq(int fd, int bytes);
 bool hps_until_acceptable(int listener, int connections);
+bool hps_until_over(int fd);
 bool hps_until_outq(int fd, int bytes);
 bool hps_until_unread(int fd, unsigned int bytes);
 void hps_until_blocked(pid_t tid);

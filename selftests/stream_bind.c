@@ -130,27 +130,11 @@ TEST_F(bind, connected)
 	EXPECT_ERRNO(EINVAL, hps_bind(s, self->t.b));
 }
 
-/* Wait until the other end knows that all is over. */
-static bool over(int fd)
-{
-	int64_t end = hps_now() + hps_deadline();
-	struct sockaddr_storage peer;
-	socklen_t len;
-
-	do {
-		len = sizeof(peer);
-		if (getpeername(fd, (struct sockaddr *)&peer, &len) < 0)
-			return errno == ENOTCONN;
-		usleep(1000);
-	} while (hps_now() < end);
-	return false;
-}
-
 /* Both directions of a connection end, that of @fd first. */
 static bool ends(int fd, int peer)
 {
 	return !shutdown(fd, SHUT_RDWR) && hps_wait(peer, POLLRDHUP) & POLLRDHUP &&
-	       !shutdown(peer, SHUT_RDWR) && over(fd) && over(peer);
+	       !shutdown(peer, SHUT_RDWR) && hps_until_over(fd) && hps_until_over(peer);
 }
 
 /* After a connection a socket has only the port that its program had asked for. */

@@ -94,6 +94,7 @@ TEST_F(close, both_shut)
 	EXPECT_EQ(0, recv(self->c, buf, 1, 0));
 	EXPECT_TRUE(hps_wait_exactly(self->s, POLLHUP) & POLLHUP);
 	/* c, which ended first, may still wait for stragglers, but is over too. */
+	EXPECT_TRUE(hps_until_over(self->c));
 	EXPECT_ERRNO(ENOTCONN, shutdown(self->c, SHUT_WR));
 	EXPECT_EQ(0, hps_peer(self->c).len);
 	EXPECT_EQ(0, recv(self->c, buf, 1, 0));

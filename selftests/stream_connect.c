@@ -639,6 +639,7 @@ TEST_F(connect, disconnect_keeps_port)
 	c = hps_bound(&self->t, 0, before);
 	ASSERT_OK(c);
 	ASSERT_OK(hps_connect(c, at));
+	ASSERT_TRUE(hps_until_acceptable(l, 1));
 	ASSERT_OK(disconnect(c));
 	after = hps_name(c);
 	EXPECT_TRUE(hps_same(&before, &after));

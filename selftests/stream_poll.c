@@ -245,9 +245,12 @@ TEST_F(poll, edge)
 
 TEST_F(poll, edge_writable)
 {
-	int ep = watching(self->c, EPOLLOUT | EPOLLET);
 	int64_t sent;
+	int ep;
 
+	/* That it is connected is told once more to who was not there to hear it. */
+	ASSERT_TRUE(hps_settle());
+	ep = watching(self->c, EPOLLOUT | EPOLLET);
 	ASSERT_OK(ep);
 	EXPECT_EQ(EPOLLOUT, next(ep));
 	EXPECT_TRUE(quiet(ep));

@@ -95,6 +95,8 @@ TEST_F(threads, recv_part_interrupted)
 	hps_catch(SIGUSR1, SA_RESTART);
 	hps_block(&call);
 	ASSERT_EQ(5, send(self->c, "hello", 5, 0));
+	/* It has them, and waits for more. */
+	ASSERT_TRUE(hps_settle());
 	hps_until_blocked(call.tid);
 	EXPECT_FALSE(call.done);
 	hps_interrupt(&call);

@@ -139,6 +139,7 @@ TEST_F(timeout, defer_accept)
 	EXPECT_EQ(0, hps_acceptable(l));
 	ASSERT_EQ(1, send(c[1], "x", 1, 0));
 	ASSERT_TRUE(hps_wait(l, POLLIN));
+	EXPECT_TRUE(hps_until_acceptable(l, 1));
 	EXPECT_EQ(1, hps_acceptable(l));
 	s = hps_accept(l);
 	ASSERT_OK(s);

@@ -1818,6 +1818,7 @@ TEST_F(wire, sinkavail)
 	int s = writes(_metadata, &self->t, self->l, &self->at, p);
 
 	ASSERT_OK(peer_show(p, PEER_SHARED));
+	ASSERT_TRUE(hps_settle());
 	EXPECT_EQ(HPS_MSG_WRITTEN, comes_by(_metadata, p, s));
 	/* Once */
 	EXPECT_EQ(HPS_MSG_SRCAVAIL, comes_by(_metadata, p, s));
@@ -1872,6 +1873,7 @@ TEST_F(wire, sinkavail_bad_key)
 	int s = writes(_metadata, &self->t, self->l, &self->at, p);
 
 	ASSERT_OK(peer_sinkavail(p, 4096, 0x12345678, PEER_SHARED));
+	ASSERT_TRUE(hps_settle());
 	ASSERT_EQ(SHOWN, send(s, buf, SHOWN, MSG_ZEROCOPY));
 	EXPECT_TRUE(hps_wait_exactly(s, POLLHUP) & POLLHUP);
 	EXPECT_NE(0, hps_error(s));
@@ -2107,6 +2109,7 @@ TEST_F(wire, asked)
 	asked = hps_stat("sink_asked");
 	swapped = hps_stat("sink_swapped");
 	ASSERT_OK(peer_waits(p, PEER_SHARED));
+	ASSERT_TRUE(hps_settle());
 	EXPECT_EQ(HPS_MSG_WRITTEN, comes_by(_metadata, p, s));
 	EXPECT_EQ(0, peer_shown(p)->word);
 	EXPECT_EQ(asked + 1, hps_stat("sink_asked"));
@@ -2150,6 +2153,7 @@ TEST_F(wire, asked_small)
 	s = writes(_metadata, &self->t, self->l, &self->at, p);
 	ASSERT_OK(peer_word(p));
 	ASSERT_OK(peer_waits(p, SHOWN - 1));
+	ASSERT_TRUE(hps_settle());
 	EXPECT_EQ(HPS_MSG_SRCAVAIL, comes_by(_metadata, p, s));
 	EXPECT_EQ(0, peer_shown(p)->word);
 }
@@ -2211,6 +2215,7 @@ static void asked_wrong(struct __test_metadata *_metadata, const struct hps *t, 
 		shown = peer_shown(&peer);
 		ASSERT_OK(peer_waits(&peer, which == 4 ? 0 : HPS_SOURCE_MAX + 1));
 		ASSERT_NE(0, shown->word);
+		ASSERT_TRUE(hps_settle());
 		ASSERT_EQ(SHOWN, send(s, buf, SHOWN, MSG_ZEROCOPY));
 	}
 	EXPECT_TRUE(hps_wait_exactly(s, POLLHUP) & POLLHUP) TH_LOG("%d", which);
@@ -2242,6 +2247,7 @@ TEST_F(wire, asked_bad_key)
 		SKIP(return, "the device has no atomics, or loses RDMA Reads");
 	s = writes(_metadata, &self->t, self->l, &self->at, p);
 	ASSERT_OK(peer_word_at(p, 4096, 0x12345678));
+	ASSERT_TRUE(hps_settle());
 	ASSERT_EQ(SHOWN, send(s, buf, SHOWN, MSG_ZEROCOPY));
 	EXPECT_TRUE(hps_wait_exactly(s, POLLHUP) & POLLHUP);
 	EXPECT_NE(0, hps_error(s));
