@@ -5,6 +5,7 @@
 #	build	the tree to build external modules against
 #	release	what uname -r will say
 #	initramfs	(QEMU only) see initramfs.sh
+#	um_xstate.so	(User Mode Linux only) see um_xstate.c
 #	modules	a folder for modprobe -d (absent where there are none)
 #
 # Debian's own kernels need no build.  The others are taken from a folder of
@@ -228,6 +229,13 @@ initramfs()
 	done
 }
 
+um_xstate()
+{
+	[ "$VM/um_xstate.c" -nt "$1/um_xstate.so" ] || return 0
+	gcc -O2 -Wall -Wextra -shared -fPIC -o "$1/um_xstate.so.new" "$VM/um_xstate.c"
+	mv "$1/um_xstate.so.new" "$1/um_xstate.so"
+}
+
 prepare()
 {
 	local dir=$HPSOCK_CACHE/kernel/$1
@@ -239,8 +247,8 @@ prepare()
 	*)			die "no such kernel: $1 (there are: $ALL_KERNELS)";;
 	esac
 	case $1 in
-	uml*) ;;
-	*) locked "kernel-$1" initramfs "$dir";;
+	uml*)	locked "kernel-$1" um_xstate "$dir";;
+	*)	locked "kernel-$1" initramfs "$dir";;
 	esac
 	echo "$dir"
 }

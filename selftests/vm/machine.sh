@@ -220,7 +220,7 @@ start_uml()
 	# The machine's memory is a file in TMPDIR.
 	export TMPDIR=/dev/shm
 	# shellcheck disable=SC2046 # several arguments
-	leash "$kernel_dir/image" mem="${memory:-1024}M" \
+	leash env LD_PRELOAD="$kernel_dir/um_xstate.so" "$kernel_dir/image" mem="${memory:-1024}M" \
 		root=/dev/root rootfstype=hostfs rootflags=/ ro \
 		con=null con0=null,fd:3 ssl=null ssl0=null,fd:1 "${extra[@]}" \
 		init="$VM/guest/init" hps.out=ttyS0 hps.hostjob="$job" \
