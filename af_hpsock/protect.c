@@ -245,10 +245,9 @@ static struct hps_hold *hps_hold_alloc(unsigned long addr, size_t len)
 	return hold;
 }
 
-static bool hps_charge(long bytes)
+/* Unless all holds together would then have more than @max bytes. */
+static bool hps_charge(long bytes, u64 max)
 {
-	u64 max = (u64)READ_ONCE(hps_protect_max_kb) << 10;
-
 	if (atomic_long_add_return(bytes, &hps_held_bytes) <= max) {
 		atomic_long_inc(&hps_held_count);
 		return true;
@@ -289,7 +288,8 @@ static enum hps_refusal hps_hold_take(struct hps_hold *hold)
 	return why;
 }
 
-static enum hps_refusal hps_hold_try(unsigned long addr, size_t len, struct hps_hold **res)
+static enum hps_refusal hps_hold_try(unsigned long addr, size_t len, u64 max,
+				     struct hps_hold **res)
 {
 	enum hps_refusal why = HPS_PROTECT_BUDGET;
 	struct hps_hold *hold;
@@ -300,7 +300,7 @@ static enum hps_refusal hps_hold_try(unsigned long addr, size_t len, struct hps_
 	hold = hps_hold_alloc(addr, len);
 	if (!hold)
 		return HPS_PROTECT_NOMEM;
-	if (!hps_charge(hps_hold_bytes(hold)))
+	if (!hps_charge(hps_hold_bytes(hold), max))
 		goto free;
 	why = hps_hold_take(hold);
 	if (why)
@@ -317,7 +317,7 @@ free:
 }
 
 /**
- * hps_hold_get - take a hold, whatever hps_protect_why_not() says
+ * hps_hold_get - take a hold, whatever hps_protect_why_not() and protect_max_kb say
  * @addr: as for hps_protect()
  * @len: as for hps_protect()
  * @why: as for hps_protect()
@@ -329,7 +329,7 @@ struct hps_hold *hps_hold_get(unsigned long addr, size_t len, enum hps_refusal *
 {
 	struct hps_hold *hold = NULL;
 
-	*why = hps_hold_try(addr, len, &hold);
+	*why = hps_hold_try(addr, len, U64_MAX, &hold);
 	return *why ? ERR_PTR(hps_refusals[*why].err) : hold;
 }
 
@@ -360,10 +360,11 @@ enum hps_refusal hps_protect_why_not(void)
  */
 struct hps_hold *hps_protect(unsigned long addr, size_t len, enum hps_refusal *why)
 {
-	*why = hps_protect_why_not();
-	if (*why)
-		return ERR_PTR(-EOPNOTSUPP);
-	return hps_hold_get(addr, len, why);
+	u64 max = (u64)READ_ONCE(hps_protect_max_kb) << 10;
+	struct hps_hold *hold = NULL;
+
+	*why = hps_protect_why_not() ?: hps_hold_try(addr, len, max, &hold);
+	return *why ? ERR_PTR(hps_refusals[*why].err) : hold;
 }
 
 /**

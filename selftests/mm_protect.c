@@ -138,14 +138,14 @@ static long write_faults(volatile uint8_t *p, size_t len)
 	return faults() - before;
 }
 
-static int load(void)
+static int load(const char *params)
 {
 	const char *ko = getenv("HPSOCK_TEST_KO");
 	int fd = open(ko ?: "", O_RDONLY | O_CLOEXEC), err;
 
 	if (fd < 0)
 		return -1;
-	err = syscall(SYS_finit_module, fd, "", 0);
+	err = syscall(SYS_finit_module, fd, params, 0);
 	close(fd);
 	return err && errno == EEXIST ? 0 : err;
 }
@@ -216,7 +216,7 @@ FIXTURE_SETUP(protect)
 		SKIP(return, "no test module");
 	if (*unable)
 		SKIP(return, "refused here: %s", unable);
-	ASSERT_OK(load());
+	ASSERT_OK(load(""));
 	self->fd = open("/dev/" HPS_TEST_DEVICE, O_RDWR);
 	ASSERT_OK(self->fd);
 	self->pins = hps_pins();
@@ -1154,6 +1154,19 @@ TEST_F(protect, budget_and_switch)
 	ASSERT_OK(hps_set_number(on, 1));
 	ASSERT_OK(release(self, hold(self, self->mem, 1)));
 	EXPECT_ERRNO(EINVAL, hps_set_number(on, 2));
+}
+
+/* What the module tries when it is loaded needs more than this, and is no program's memory. */
+TEST_F(protect, loaded_with_no_budget)
+{
+	close(self->fd);
+	ASSERT_EQ(0, syscall(SYS_delete_module, HPS_TEST_DEVICE, O_NONBLOCK));
+	ASSERT_OK(load("protect_max_kb=0"));
+	self->fd = open("/dev/" HPS_TEST_DEVICE, O_RDWR);
+	ASSERT_OK(self->fd);
+	EXPECT_EQ(0, refused(self, self->mem, 1, "budget"));
+	ASSERT_OK(hps_set_number(PARAMETERS "protect_max_kb", LEN / 1024));
+	ASSERT_OK(release(self, hold(self, self->mem, LEN)));
 }
 
 static bool soft_dirty(const void *p)
