@@ -32,10 +32,12 @@
 #define HPSOCK_INFO	1
 
 /*
- * An int each: the module parameter of that name, for the connections that this
- * socket will make or, listening, accept; -1 for the module's own value, which is
- * also what a socket begins with. getsockopt() tells the value that counts. EINVAL
- * out of the parameter's range, EISCONN on a socket with a connection.
+ * An int each, and those of 10 to 12, 14 and 15 below: the module parameter of that
+ * name, for the connections that this socket will make or, listening, accept; -1 for
+ * the module's own value, which is also what a socket begins with. getsockopt() tells
+ * the socket's value, or the module's of that time. EINVAL out of the parameter's
+ * range; EISCONN on a socket with a connection, but for HPSOCK_ZCOPY,
+ * HPSOCK_ZCOPY_THRESHOLD and HPSOCK_ZCOPY_SINK, which count from the next call on.
  */
 #define HPSOCK_BUF_FIRST	2	/* bytes of a receive buffer to begin with */
 #define HPSOCK_BUF_SIZE		3	/* bytes that it may grow to */
@@ -100,8 +102,8 @@ enum hpsock_transport {
  * @rx_msg_size: largest payload of one message from the peer, bytes
  * @tx_msgs: data messages sent
  * @rx_msgs: data messages received
- * @tx_bytes: payload bytes handed to the queue pair
- * @rx_bytes: payload bytes received
+ * @tx_bytes: payload bytes sent or offered to the peer, less those taken back
+ * @rx_bytes: payload bytes received or offered by the peer, less those it took back
  * @credit_stalls: times there was data to send and no credit
  * @device: name of the RDMA device, NUL terminated
  */
