@@ -18,8 +18,8 @@
  * nothing of it is posted (tx_hold).
  *
  * SRCCANCEL takes the receive that is there for FIN, which is not sent before the
- * answer, as it waits for tx_turn. CANCELACK takes one of those for READDONE. Neither
- * waits for a credit, so it does not matter that nobody reads.
+ * answer, as it waits for tx_turn. CANCELACK has one of its own (target.c). Neither waits
+ * for a credit, so it does not matter that nobody reads.
  */
 #include "cancel.h"
 #include "conn.h"

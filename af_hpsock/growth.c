@@ -38,7 +38,7 @@
 #include "sock.h"
 #include "work.h"
 
-/* A step in size is by this factor: three from the smallest to the largest. */
+/* A step in size is by this factor: there are three sizes, from smallest to largest. */
 #define HPS_GROWTH_STEP		8
 
 /* What to grow to. */

@@ -113,7 +113,7 @@ struct hps_slot {
  * @timed: one more than the index of the slot whose completion is timed, or 0
  * @timed_from: when that was posted, by hps_post_clock()
  * @near: the peer is, until so many of them have taken long, see hps_msg_timed()
- * @iwarp: the device is, see msg.c
+ * @iwarp: the device is, see post.c
  * @keys_alone: a key is made when all before it has completed, see hps_keys_repeated()
  * @stalled: there was data to send and no credit
  * @stalls: how often that began

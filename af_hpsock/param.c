@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The tunables. Each has a range; a value outside it is refused with EINVAL and
- * a log line, never clamped. The sizes and numbers that a connection starts with
- * are those of the time when it is made; what it may grow to, how often a send
- * asks for a completion and how long something may take are looked at each time.
- * Of some a socket can have a value of its own (SOL_HPSOCK).
+ * a log line, never clamped. Of buf_first, quota, window, inline_max and
+ * zcopy_outstanding a connection keeps what they were when it was made; all others
+ * are looked at each time. Of some a socket can have a value of its own (SOL_HPSOCK).
  */
 #include <linux/kernel.h>
 #include <linux/moduleparam.h>

@@ -117,7 +117,7 @@ struct proto hps_prot = {
  */
 int hps_proto_register(void)
 {
-	/* In pages, as tcp_mem: all sockets together stay below an eighth. */
+	/* In pages, as tcp_mem: an eighth is pressure, three sixteenths are the limit. */
 	unsigned long limit = max(nr_free_buffer_pages() / 8, 128UL);
 	int err;
 

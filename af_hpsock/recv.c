@@ -826,7 +826,7 @@ static void hps_recv_inq(struct sock *sk, struct msghdr *msg)
  *
  * Context: process, may sleep.
  * Return: bytes, 0 at the end of the stream, -ENOTCONN, -EAGAIN, -ECONNRESET,
- * -ETIMEDOUT, -ENETDOWN, -EINTR, -ERESTARTSYS, -EFAULT; for MSG_OOB as
+ * -ETIMEDOUT, -ENETDOWN, -EPROTO, -EINTR, -ERESTARTSYS, -EFAULT, -ENOMEM; for MSG_OOB as
  * hps_urgent_recv().
  */
 int hps_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)

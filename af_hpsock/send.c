@@ -939,7 +939,7 @@ static void hps_send_finish(struct sock *sk, struct hps_send_call *call,
  *
  * Context: process, may sleep.
  * Return: bytes taken, or -EPIPE (and SIGPIPE), -ECONNRESET, -ETIMEDOUT, -ENETDOWN,
- * -EAGAIN, -EINTR, -ERESTARTSYS, -EFAULT, -EOPNOTSUPP for MSG_FASTOPEN, and of
+ * -EPROTO, -EAGAIN, -EINTR, -ERESTARTSYS, -EFAULT, -EOPNOTSUPP for MSG_FASTOPEN, and of
  * SOCK_SEQPACKET for MSG_OOB, -EMSGSIZE for a message that is larger than SO_SNDBUF
  * and may not wait, -ENOBUFS for MSG_ZEROCOPY when too many completions were not
  * read or RLIMIT_MEMLOCK is reached.

@@ -25,7 +25,7 @@ enum hps_stat {
 	HPS_STAT_TX_GATHERED,
 	HPS_STAT_TX_LENT,
 	HPS_STAT_TX_WRITTEN,	/* bytes to where the peer waited for them */
-	HPS_STAT_TX_CANCELLED,	/* bytes offered and taken back */
+	HPS_STAT_TX_CANCELLED,	/* bytes taken back, offered or queued */
 	HPS_STAT_RX_CANCELLED,	/* by the peer */
 	HPS_STAT_LENT_EARLY,
 	HPS_STAT_LENT_RESTORED,
