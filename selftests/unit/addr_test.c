@@ -173,6 +173,22 @@ static void hps_addr_from_rdma__mapped(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, addr.v6);
 }
 
+static void hps_addr_on_link__scope(struct kunit *test)
+{
+	struct hps_addr addr = { .ip = link6, .v6 = true };
+
+	hps_addr_on_link(&addr, 7);
+	KUNIT_EXPECT_EQ(test, addr.scope, 7);
+}
+
+static void hps_addr_on_link__of_no_link(struct kunit *test)
+{
+	struct hps_addr addr = { .ip = one6, .v6 = true };
+
+	hps_addr_on_link(&addr, 7);
+	KUNIT_EXPECT_EQ(test, addr.scope, 0);
+}
+
 static void hps_addr_any__cases(struct kunit *test)
 {
 	KUNIT_EXPECT_TRUE(test, hps_addr_any(&any4));
@@ -221,6 +237,8 @@ static struct kunit_case addr_cases[] = {
 	KUNIT_CASE(hps_addr_from_rdma__ipv4),
 	KUNIT_CASE(hps_addr_from_rdma__ipv6),
 	KUNIT_CASE(hps_addr_from_rdma__mapped),
+	KUNIT_CASE(hps_addr_on_link__scope),
+	KUNIT_CASE(hps_addr_on_link__of_no_link),
 	KUNIT_CASE(hps_addr_any__cases),
 	KUNIT_CASE(hps_addr_covers__any6),
 	KUNIT_CASE(hps_addr_covers__any4),

@@ -427,6 +427,19 @@ static void hps_port_rename__name(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ntohl(inet_sk(sk)->inet_saddr), HOST);
 }
 
+static void hps_port_name__whole(struct kunit *test)
+{
+	struct sock *sk = stream(test);
+	struct hps_addr addr, wanted = at4(HOST, 5000);
+
+	KUNIT_ASSERT_EQ(test, bind4(sk, HOST, 5000), 0);
+	hps_port_name(sk, &addr);
+	KUNIT_EXPECT_MEMEQ(test, &addr.ip, &wanted.ip, sizeof(addr.ip));
+	KUNIT_EXPECT_EQ(test, addr.port, 5000);
+	KUNIT_EXPECT_EQ(test, addr.scope, 0);
+	KUNIT_EXPECT_FALSE(test, addr.v6);
+}
+
 static void hps_port_release__none(struct kunit *test)
 {
 	struct sock *sk = stream(test);
@@ -591,6 +604,7 @@ static struct kunit_case port_cases[] = {
 	KUNIT_CASE(hps_port_share__with_listener),
 	KUNIT_CASE(hps_port_share__listener_is_gone),
 	KUNIT_CASE(hps_port_rename__name),
+	KUNIT_CASE(hps_port_name__whole),
 	KUNIT_CASE(hps_port_release__none),
 	KUNIT_CASE(hps_port_close__not_asked_for),
 	KUNIT_CASE(hps_port_close__asked_for),
